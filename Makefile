@@ -1,0 +1,62 @@
+# `make report` and `make test` are all a newcomer needs; both build the environment first.
+
+PYTHON ?= python3
+PYTEST_FLAGS ?= -n auto
+
+# Tools are run as `python -m ...`: a script's first line does not survive a blank in the path.
+py := .venv/bin/python
+pip := $(py) -m pip --disable-pip-version-check --no-input
+stamp := .venv/installed
+
+# An editable install remembers its folder: install again when the clone was moved.
+ifneq ("$(shell cat $(stamp) 2>/dev/null)","$(CURDIR)")
+moved := FORCE
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help setup report test test-all check bench format clean FORCE
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
+
+setup: $(stamp) ## make .venv/ with everything in it
+
+$(stamp): pyproject.toml constraints.txt $(moved)
+	@command -v "$(PYTHON)" >/dev/null || \
+	    { echo "fmacost: no $(PYTHON) here; install Python 3.11 or newer, or say make PYTHON=..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "fmacost: Python 3.11 or newer is needed, not" \
+	        "$$("$(PYTHON)" --version 2>&1) ($(PYTHON)); say make PYTHON=..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || \
+	    { echo "fmacost: $(PYTHON) lacks the venv module;" \
+	        "on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "fmacost: installing into .venv/ (once, about a minute) ..." >&2
+	@$(py) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear .venv
+	@$(pip) install --quiet --quiet --constraint constraints.txt --editable '.[dev,plot]' >&2
+	@pwd -P > $(stamp)
+
+report: setup ## int8 against fp8 e4m3: the main job
+	@$(py) -m fmacost compare int8 e4m3fn
+
+test: setup ## the tests; with SLOW=1 the slow ones too
+	$(py) -m pytest $(PYTEST_FLAGS) $(if $(SLOW),-m "")
+
+test-all: ## all tests, the slow ones too
+	@$(MAKE) --no-print-directory test SLOW=1
+
+check: setup ## layout, lint, types, tests
+	$(py) -m ruff format --check .
+	$(py) -m ruff check .
+	$(py) -m mypy
+	$(py) -m pytest $(PYTEST_FLAGS)
+
+bench: setup ## measure the speeds that the README quotes
+	@$(py) -m fmacost.reports.bench
+
+format: setup ## lay out the sources, mend what ruff can
+	$(py) -m ruff format .
+	$(py) -m ruff check --fix .
+
+clean: ## remove .venv/ and all that was generated
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
+	find sim hw reports tests src -name __pycache__ -type d -prune -exec rm -rf {} +
