@@ -1,0 +1,1 @@
+"""What is built: arithmetic parts, units made of them, technologies, synthesis, timing."""

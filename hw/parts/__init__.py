@@ -1,0 +1,1 @@
+"""Arithmetic parts: adders, multipliers, shifters, counters, the rounder."""

@@ -1,0 +1,411 @@
+"""The stages that float units are wired from: each takes and gives plain signals."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from fmacost.hw.parts.adders import carry_chain, extend, ripple_add, ripple_subtract
+from fmacost.hw.parts.shifter import any_bit
+from fmacost.sim.formats import FixedFormat, FloatFormat, Format, Specials
+from fmacost.sim.operation import Operation, Overflow, Rounding
+
+
+class Decode(wiring.Component):
+    """Take a code apart; see ``hw.raw`` for what the parts mean.
+
+    Members
+    -------
+    code : In(width of the format)
+    sign, is_zero, is_inf, is_nan : Out(1); ``significand`` is zero where ``is_zero``
+    exponent : Out(exponent bits), at least one; no bits where the exponent is fixed
+    significand : Out(precision)
+    """
+
+    code: Signal
+    sign: Signal
+    exponent: Signal
+    significand: Signal
+    is_zero: Signal
+    is_inf: Signal
+    is_nan: Signal
+
+    def __init__(self, fmt: Format, *, daz: bool) -> None:
+        self.fmt, self.daz = fmt, daz
+        fixed = isinstance(fmt, FixedFormat)
+        significand = fmt.width if isinstance(fmt, FixedFormat) else fmt.precision
+        exponent = 0 if isinstance(fmt, FixedFormat) or fmt.exp_bits < 2 else fmt.exp_bits
+        self.is_float = not fixed
+        super().__init__(
+            {
+                "code": In(fmt.width),
+                "sign": Out(1),
+                "exponent": Out(exponent),
+                "significand": Out(significand),
+                "is_zero": Out(1),
+                "is_inf": Out(1),
+                "is_nan": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        if isinstance(self.fmt, FixedFormat):
+            self._decode_fixed(m, self.fmt)
+        else:
+            self._decode_float(m, self.fmt)
+        m.d.comb += self.is_zero.eq(~any_bit(self.significand))
+        return m
+
+    def _decode_fixed(self, m: Module, fmt: FixedFormat) -> None:
+        if not fmt.signed:
+            m.d.comb += self.significand.eq(self.code)
+            return
+        negative = self.code[-1]
+        inverted = self.code ^ negative.replicate(fmt.width)
+        m.d.comb += [
+            self.sign.eq(negative),
+            self.significand.eq(ripple_add(m, inverted, Const(0, 1), negative)),
+        ]
+
+    def _decode_float(self, m: Module, fmt: FloatFormat) -> None:
+        x, y = fmt.exp_bits, fmt.frac_bits
+        m.d.comb += self.sign.eq(self.code[-1])
+        if fmt.is_sign_only:
+            m.d.comb += self.significand.eq(1)
+            return
+        fraction, field = self.code[:y], self.code[y : y + x]
+        hidden = any_bit(field)
+        kept = fraction & hidden.replicate(y) if self.daz and x else fraction
+        m.d.comb += self.significand.eq(Cat(kept, hidden) if x else kept)
+        if x > 1:
+            m.d.comb += self.exponent.eq(Cat(field[0] | ~hidden, field[1:]))
+        magnitude = self.code[:-1]
+        match fmt.specials:
+            case Specials.IEEE:
+                ones = field.all()
+                m.d.comb += self.is_inf.eq(ones & ~any_bit(fraction))
+                m.d.comb += self.is_nan.eq(ones & any_bit(fraction))
+            case Specials.FN:
+                m.d.comb += self.is_nan.eq(magnitude.all())
+            case Specials.FNUZ:
+                m.d.comb += self.is_nan.eq(self.code[-1] & ~any_bit(magnitude))
+
+
+class AddSigned(wiring.Component):
+    """Add two magnitudes with signs: ``|x - y|`` or ``x + y``, and which one was larger.
+
+    A carry chain compares first; an effective subtraction then inverts the smaller term, so that
+    the one adder never gives a negative sum. Above ``y`` the sum is ``x``, one more or one less.
+    ``sticky`` stands for a part of ``x`` below the window; then ``y`` must be the larger one.
+
+    Members
+    -------
+    x : In(width)
+    y : In(y_width), aligned at bit ``y_place`` of x
+    sticky, subtract : In(1)
+    magnitude : Out(width), must hold ``x + y``
+    x_larger : Out(1), ``x > y``
+    """
+
+    x: Signal
+    y: Signal
+    sticky: Signal
+    subtract: Signal
+    magnitude: Signal
+    x_larger: Signal
+
+    def __init__(self, width: int, y_width: int, y_place: int) -> None:
+        if y_place + y_width > width:
+            raise ValueError(f"{y_width} bits at bit {y_place} do not fit {width}")
+        self.y_place = y_place
+        super().__init__(
+            {
+                "x": In(width),
+                "y": In(y_width),
+                "sticky": In(1),
+                "subtract": In(1),
+                "magnitude": Out(width),
+                "x_larger": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        place, y_end = self.y_place, self.y_place + len(self.y)
+        low, middle, high = self.x[:place], self.x[place:y_end], self.x[y_end:]
+        compared = carry_chain(middle, ~self.y, any_bit(low))
+        m.d.comb += self.x_larger.eq(any_bit(high) | compared)
+        invert_x, invert_y = Signal(), Signal()
+        m.d.comb += [
+            invert_x.eq(self.subtract & ~self.x_larger),
+            invert_y.eq(self.subtract & self.x_larger),
+        ]
+        # Two's complement of x adds one, unless the sticky part below has a say: -x - sticky.
+        plus_one = invert_x & ~self.sticky
+        low_sum = ripple_add(m, low ^ invert_x.replicate(place), Const(0, 1), plus_one)
+        carry = (low_sum[place] if place else plus_one) | invert_y
+        middle_sum = ripple_add(
+            m, middle ^ invert_x.replicate(len(middle)), self.y ^ invert_y.replicate(len(middle)),
+            carry,
+        )  # fmt: skip
+        # With x inverted its high bits are zero, and so are those of the difference.
+        high_carry = middle_sum[-1] & ~invert_x
+        high_sum = ripple_add(m, high, invert_y.replicate(len(high)), high_carry)
+        m.d.comb += self.magnitude.eq(
+            Cat(low_sum[:place], middle_sum[: len(middle)], high_sum[: len(high)])
+        )
+        return m
+
+
+class Normalise(wiring.Component):
+    """Shift a window left until its top bit is one, but at most by ``limit``.
+
+    Large shifts go first. Each stage shifts if the bits that would leave are zero and the limit
+    is not used up, so that counting leading zeros, holding the count to the limit and subtracting
+    it from the exponent are one thing. Bits that can no longer reach the result become sticky.
+
+    Members
+    -------
+    window : In(width)
+    limit : In(limit_bits), the exponent of the result if nothing is shifted
+    significand : Out(precision)
+    guard, sticky : Out(1)
+    exponent : Out(limit_bits), ``limit`` less the shift; zero where there is no leading one
+    lost : Out(1), a one was shifted out at the top; only with ``fixed``
+
+    With ``fixed`` the shift is ``limit`` whatever the window holds.
+    """
+
+    window: Signal
+    limit: Signal
+    significand: Signal
+    guard: Signal
+    sticky: Signal
+    exponent: Signal
+    lost: Signal
+
+    def __init__(self, width: int, precision: int, limit_bits: int, *, fixed: bool) -> None:
+        if width < precision + 1:
+            raise ValueError(f"a window needs {precision + 1} bits, not {width}")
+        self.fixed = fixed
+        super().__init__(
+            {
+                "window": In(width),
+                "limit": In(limit_bits),
+                "significand": Out(precision),
+                "guard": Out(1),
+                "sticky": Out(1),
+                "exponent": Out(limit_bits),
+                "lost": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word: Value = self.window
+        rest: Value = self.limit
+        lost: Value = Const(0, 1)
+        sticky: Value = Const(0, 1)
+        stages = len(self.limit) if self.fixed else (len(word) - 1).bit_length()
+        for i in reversed(range(stages)):
+            step = min(1 << i, len(word))
+            shifts = Signal(name=f"shifts_{1 << i}")
+            leaving = any_bit(word[len(word) - step :])
+            if self.fixed:
+                m.d.comb += shifts.eq(self.limit[i])
+                lost = lost | (shifts & leaving)
+            else:
+                m.d.comb += shifts.eq(~leaving & any_bit(rest[i:]))
+                rest = self._spend(m, rest, i, shifts)
+            stage = Signal(len(word), name=f"shifted_{1 << i}")
+            m.d.comb += stage.eq(Mux(shifts, Cat(Const(0, step), word[: len(word) - step]), word))
+            reach = len(self.significand) + (1 << i)  # what later shifts can bring up, and guard
+            excess = max(len(word) - reach, 0)
+            sticky = sticky | any_bit(stage[:excess])
+            word = stage[excess:]
+        kept = len(word) - len(self.significand)
+        m.d.comb += [
+            self.significand.eq(word[kept:]),
+            self.guard.eq(word[kept - 1]),
+            self.sticky.eq(sticky | any_bit(word[: kept - 1])),
+            self.lost.eq(lost),
+        ]
+        if not self.fixed:
+            # No leading one means a subnormal, of exponent zero already, or an exact zero.
+            leading = self.significand[-1].replicate(len(self.exponent))
+            m.d.comb += self.exponent.eq(rest & leading)
+        return m
+
+    def _spend(self, m: Module, rest: Value, place: int, shifts: Value) -> Value:
+        """Subtract ``2**place`` from what is left of the limit, where the stage shifts."""
+        upper, _ = ripple_subtract(m, rest[place:], shifts)
+        left = Signal(len(rest), name=f"left_{1 << place}")
+        m.d.comb += left.eq(Cat(rest[:place], upper))
+        return left
+
+
+class Rounder(wiring.Component):
+    """Round a normalised number by one bit of guard and one of sticky. One rounder for all units.
+
+    The result is the magnitude code without regard to a largest exponent: the exponent counts
+    doublings of the quantum, the leading one of the significand adds one to it, and rounding up
+    may carry into it.
+
+    Members
+    -------
+    exponent : In(exponent_bits), zero where the significand has no leading one
+    significand : In(precision)
+    guard, sticky, negative : In(1)
+    rounded : Out(exponent_bits + precision + 1)
+    """
+
+    exponent: Signal
+    significand: Signal
+    guard: Signal
+    sticky: Signal
+    negative: Signal
+    rounded: Signal
+
+    def __init__(self, exponent_bits: int, precision: int, rounding: Rounding) -> None:
+        self.rounding = rounding
+        super().__init__(
+            {
+                "exponent": In(exponent_bits),
+                "significand": In(precision),
+                "guard": In(1),
+                "sticky": In(1),
+                "negative": In(1),
+                "rounded": Out(max(exponent_bits + precision - 1, precision) + 1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        fraction_bits = len(self.significand) - 1
+        exponent = Cat(Const(0, fraction_bits), self.exponent)
+        m.d.comb += self.rounded.eq(ripple_add(m, exponent, self.significand, self._up()))
+        return m
+
+    def _up(self) -> Value:
+        inexact = self.guard | self.sticky
+        match self.rounding:
+            case Rounding.RNE:
+                return self.guard & (self.sticky | self.significand[0])
+            case Rounding.RMM:
+                return self.guard
+            case Rounding.RTZ:
+                return Const(0, 1)
+            case Rounding.RDN:
+                return inexact & self.negative
+            case Rounding.RUP:
+                return inexact & ~self.negative
+
+
+class Pack(wiring.Component):
+    """Make the result code of a rounded magnitude: overflow, flush, special values, sign.
+
+    Members
+    -------
+    rounded : In(rounded_bits), magnitude code as if there were no largest exponent
+    too_large : In(1), the magnitude does not fit ``rounded``
+    negative : In(1), sign of the number or of the infinity
+    is_nan, is_inf : In(1)
+    result : Out(width of the result format)
+    invalid : Out(1), NaN in a format that has none
+    """
+
+    rounded: Signal
+    too_large: Signal
+    negative: Signal
+    is_nan: Signal
+    is_inf: Signal
+    result: Signal
+    invalid: Signal
+
+    def __init__(self, operation: Operation, rounded_bits: int) -> None:
+        assert isinstance(operation.result, FloatFormat)
+        self.operation = operation
+        self.fmt: FloatFormat = operation.result
+        super().__init__(
+            {
+                "rounded": In(rounded_bits),
+                "too_large": In(1),
+                "negative": In(1),
+                "is_nan": In(1),
+                "is_inf": In(1),
+                "result": Out(self.fmt.width),
+                "invalid": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        fmt = self.fmt
+        bits = max(fmt.width - 1, 1)
+        overflow = self.too_large | exceeds(m, self.rounded, fmt.max_code)
+        magnitude = extend(self.rounded, max(bits, len(self.rounded)))[:bits]
+        if self.operation.ftz:
+            normal = any_bit(magnitude[fmt.frac_bits :])
+            magnitude = magnitude & normal.replicate(bits)
+        nan: Value = self.is_nan if fmt.has_nan else Const(0, 1)
+        if self.operation.overflow is Overflow.SAT or not fmt.has_nan:
+            limit = fmt.max_code
+        elif fmt.has_infinity:
+            limit = fmt.inf_code
+        else:
+            limit = None
+        stays = self._overflow_is_finite()
+        if limit is None:
+            # No infinity: beyond the range is NaN, unless the rounding direction forbids it.
+            magnitude = Mux(overflow & stays, fmt.max_code, magnitude)
+            nan = nan | self.is_inf | (overflow & ~stays)
+        else:
+            largest = Mux(stays & ~self.is_inf, fmt.max_code, limit)
+            magnitude = Mux(overflow | self.is_inf, largest, magnitude)
+        negative: Value = self.negative
+        if fmt.is_sign_only:
+            m.d.comb += self.result.eq(self._sign_alone(magnitude))
+        else:
+            if not fmt.has_negative_zero:
+                negative = negative & any_bit(magnitude)
+            code = Cat(magnitude[:bits], negative)
+            m.d.comb += self.result.eq(Mux(nan, fmt.nan_code, code) if fmt.has_nan else code)
+        if self.operation.has_invalid:
+            m.d.comb += self.invalid.eq(self.is_nan)
+            with m.If(self.is_nan):
+                m.d.comb += self.result.eq(0)
+        return m
+
+    def _overflow_is_finite(self) -> Value:
+        match self.operation.rounding:
+            case Rounding.RTZ:
+                return Const(1, 1)
+            case Rounding.RDN:
+                return ~self.negative
+            case Rounding.RUP:
+                return self.negative
+            case _:
+                return Const(0, 1)
+
+    def _sign_alone(self, magnitude: Value) -> Value:
+        nonzero = any_bit(magnitude)
+        match self.operation.rounding:
+            case Rounding.RDN:
+                return self.negative | ~nonzero
+            case Rounding.RUP:
+                return self.negative & nonzero
+            case _:
+                return self.negative
+
+
+def exceeds(m: Module, word: Value, largest: int) -> Value:
+    """Return whether an unsigned word is larger than a constant."""
+    if largest >= (1 << len(word)) - 1:
+        return Const(0, 1)
+    bits = largest.bit_length()
+    above = any_bit(word[bits:])
+    low = word[:bits]
+    greater: Value = Const(0, 1)
+    for i in range(bits):  # least significant first: a later difference decides
+        greater = (low[i] & greater) if largest >> i & 1 else (low[i] | greater)
+    return above | greater

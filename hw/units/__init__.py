@@ -1,0 +1,1 @@
+"""Units: operations as components, made by wiring stages."""

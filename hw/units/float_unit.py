@@ -1,0 +1,200 @@
+"""Float multiply, add and fused multiply-add for any formats, rounded once."""
+
+from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from fmacost.hw.align import Align, plan_window
+from fmacost.hw.parts.adders import ripple_add
+from fmacost.hw.parts.multiplier import Multiplier
+from fmacost.hw.raw import Case, RawRange, raw_range
+from fmacost.hw.stages import AddSigned, Decode, Normalise, Pack, Rounder
+from fmacost.sim.formats import FloatFormat
+from fmacost.sim.operation import Kind, Operation, Rounding
+
+_ONE = RawRange(1, 0, 0, 0, Case(0, 0), None)  # the factor that turns an addition into an FMA
+
+
+class FloatUnit(wiring.Component):
+    """Compute ``a*b``, ``a+b`` or ``a*b+c`` with one rounding into a float. Combinational.
+
+    Decode, multiply, align, add, normalise, round and pack are stages of their own. An addition
+    is the FMA with a second factor of one; a multiplication has no align and add.
+
+    Members
+    -------
+    a, b, c : In(width of the operand)
+    result : Out(width of the result)
+    invalid : Out(1), only where ``operation.has_invalid``
+    """
+
+    result: Signal
+    invalid: Signal
+
+    def __init__(self, operation: Operation) -> None:
+        if not isinstance(operation.result, FloatFormat):
+            raise ValueError(f"{operation} has no float result")
+        self.operation = operation
+        self.fmt: FloatFormat = operation.result
+        ports = {name: In(width) for name, width in operation.input_widths.items()}
+        ports["result"] = Out(self.fmt.width)
+        if operation.has_invalid:
+            ports["invalid"] = Out(1)
+        super().__init__(ports)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        decoded = self._decode(m)
+        if self.operation.kind is Kind.MUL:
+            self._multiply_only(m, decoded)
+        else:
+            self._fused(m, decoded)
+        return m
+
+    def _decode(self, m: Module) -> list[Decode]:
+        decoders = []
+        for name, fmt in zip("abc", self.operation.operands, strict=False):
+            decoder = Decode(fmt, daz=self.operation.daz)
+            m.submodules[f"decode_{name}"] = decoder
+            m.d.comb += decoder.code.eq(getattr(self, name))
+            decoders.append(decoder)
+        return decoders
+
+    def _ranges(self) -> list[RawRange]:
+        return [raw_range(f, daz=self.operation.daz) for f in self.operation.operands]
+
+    def _product(self, m: Module, a: Decode, b: Decode) -> Value:
+        m.submodules.multiply = multiplier = Multiplier(len(a.significand), len(b.significand))
+        m.d.comb += [multiplier.a.eq(a.significand), multiplier.b.eq(b.significand)]
+        narrow = min(len(a.significand), len(b.significand)) == 1
+        return multiplier.product[:-1] if narrow else multiplier.product
+
+    def _multiply_only(self, m: Module, decoded: list[Decode]) -> None:
+        a, b = decoded
+        ranges = self._ranges()
+        product = self._product(m, a, b)
+        lowest = ranges[0].quantum + ranges[1].quantum
+        span = ranges[0].top + ranges[1].top - lowest
+        pad = max(self.fmt.precision + 1 - len(product), 0)  # zeros below, for guard and precision
+        exponents = (ranges[0].exponent_bits > 0) + (ranges[1].exponent_bits > 0)
+        width, offset = self._window_top(len(product) + pad, lowest - pad)
+        limit = Signal((span + offset).bit_length())
+        total = ripple_add(m, a.exponent, b.exponent)
+        m.d.comb += limit.eq(_add_constant(m, total, offset - exponents, len(limit)))
+        window = Signal(width)
+        m.d.comb += window.eq(product << pad)
+        sign = a.sign ^ b.sign
+        self._finish(m, window, Const(0, 1), limit, sign)
+        m.d.comb += [
+            self._pack.is_nan.eq(
+                a.is_nan | b.is_nan | (a.is_inf & b.is_zero) | (a.is_zero & b.is_inf)
+            ),
+            self._pack.is_inf.eq(a.is_inf | b.is_inf),
+            self._pack.negative.eq(sign),
+        ]
+
+    def _fused(self, m: Module, decoded: list[Decode]) -> None:
+        a, c = decoded[0], decoded[-1]
+        b = decoded[1] if self.operation.kind is Kind.FMA else None
+        ranges = self._ranges()
+        a_range, c_range = ranges[0], ranges[-1]
+        b_range = ranges[1] if b is not None else _ONE
+        product = self._product(m, a, b) if b is not None else a.significand
+        plan = plan_window(a_range, b_range, c_range, self.fmt)
+        pad = max(self.fmt.precision + 1 - plan.width, 0)
+        width, offset = self._window_top(plan.width + pad, plan.base - pad)
+
+        m.submodules.align = align = Align(plan, a_range, b_range, c_range, offset)
+        product_sign = a.sign ^ b.sign if b is not None else a.sign
+        product_zero = a.is_zero | b.is_zero if b is not None else a.is_zero
+        m.d.comb += [
+            align.a_exponent.eq(a.exponent),
+            align.b_exponent.eq(b.exponent if b is not None else 0),
+            align.c_exponent.eq(c.exponent),
+            align.c_significand.eq(c.significand),
+            align.product_zero.eq(product_zero),
+            align.addend_zero.eq(c.is_zero),
+        ]
+        m.submodules.add = add = AddSigned(plan.width, len(product), plan.product_place)
+        subtract = product_sign ^ c.sign
+        m.d.comb += [
+            add.x.eq(align.aligned),
+            add.y.eq(product),
+            add.sticky.eq(align.sticky),
+            add.subtract.eq(subtract),
+        ]
+        window = Signal(width)
+        m.d.comb += window.eq(add.magnitude << pad)
+        sign = Signal()
+        m.d.comb += sign.eq(c.sign ^ (subtract & ~add.x_larger))
+        exact_zero = self._finish(m, window, align.sticky, align.limit, sign)
+        self._special(m, a, b, c, product_sign, product_zero, sign, subtract & exact_zero)
+
+    def _special(
+        self, m: Module, a: Decode, b: Decode | None, c: Decode, product_sign: Value,
+        product_zero: Value, sign: Value, cancelled: Value,
+    ) -> None:  # fmt: skip
+        """Wire NaN, infinity and the sign: IEEE 754-2019, 6.1, 6.3 and 7.2."""
+        product_inf = a.is_inf | b.is_inf if b is not None else a.is_inf
+        nan = a.is_nan | c.is_nan | (product_inf & c.is_inf & (product_sign ^ c.sign))
+        if b is not None:
+            nan = nan | b.is_nan | (a.is_inf & b.is_zero) | (b.is_inf & a.is_zero)
+        zero_sign = Const(self.operation.rounding is Rounding.RDN, 1)
+        has_inf = any(f.has_infinity for f in self.operation.operands)
+        finite_sign = (sign & ~cancelled) | (zero_sign & cancelled)
+        negative = finite_sign
+        if has_inf:
+            inf_sign = (product_inf & product_sign) | (c.is_inf & c.sign)
+            is_inf = product_inf | c.is_inf
+            negative = (is_inf & inf_sign) | (~is_inf & finite_sign)
+            m.d.comb += self._pack.is_inf.eq(is_inf)
+        m.d.comb += [self._pack.is_nan.eq(nan), self._pack.negative.eq(negative)]
+
+    def _window_top(self, width: int, base: int) -> tuple[int, int]:
+        """Return the width with room at the top, and the limit at the window's lowest exponent.
+
+        At a limit of zero the top bits of the window are the result's subnormal bits.
+        """
+        limit = base + width - self.fmt.precision - self.fmt.quantum_exponent
+        return (width - limit, 0) if limit < 0 else (width, limit)
+
+    def _finish(self, m: Module, window: Signal, sticky: Value, limit: Value, sign: Value) -> Value:
+        """Normalise, round and pack; return whether the window and sticky are all zero."""
+        fixed = self.fmt.exp_bits <= 1
+        m.submodules.normalise = normalise = Normalise(
+            len(window), self.fmt.precision, len(limit), fixed=fixed
+        )
+        exponent_bits = 0 if fixed else len(limit)
+        m.submodules.round = rounder = Rounder(
+            exponent_bits, self.fmt.precision, self.operation.rounding
+        )
+        m.submodules.pack = self._pack = Pack(self.operation, len(rounder.rounded))
+        m.d.comb += [
+            normalise.window.eq(window),
+            normalise.limit.eq(limit),
+            rounder.exponent.eq(normalise.exponent if exponent_bits else 0),
+            rounder.significand.eq(normalise.significand),
+            rounder.guard.eq(normalise.guard),
+            rounder.sticky.eq(normalise.sticky | sticky),
+            rounder.negative.eq(sign),
+            self._pack.rounded.eq(rounder.rounded),
+            self._pack.too_large.eq(normalise.lost),
+            self.result.eq(self._pack.result),
+        ]
+        if self.operation.has_invalid:
+            m.d.comb += self.invalid.eq(self._pack.invalid)
+        return ~(
+            normalise.significand.any()
+            | normalise.guard
+            | normalise.sticky
+            | normalise.lost
+            | sticky
+        )
+
+
+def _add_constant(m: Module, word: Value, constant: int, width: int) -> Value:
+    total = Signal(max(width, len(word)))
+    m.d.comb += total.eq(word)
+    if constant == 0:
+        return total[:width]
+    return ripple_add(m, total, Const(constant % (1 << len(total)), len(total)))[:width]

@@ -1,0 +1,142 @@
+"""Arithmetic parts as mapped netlists, on every input."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from amaranth.back import rtlil
+from amaranth.lib import wiring
+from numpy.typing import NDArray
+
+from fmacost.hw.parts.adders import RippleAdder
+from fmacost.hw.parts.multiplier import Multiplier
+from fmacost.hw.parts.shifter import AlignRight
+from fmacost.hw.stages import AddSigned, Normalise, Rounder
+from fmacost.hw.synthesis import map_quickly
+from fmacost.hw.units.build import TOP
+from fmacost.sim.evaluate import Program, exhaustive_planes, unpack_planes
+from fmacost.sim.operation import Rounding
+from tests.units import CMOS
+
+Ports = Mapping[str, NDArray[np.int64]]
+
+
+def every_input(parts: list[wiring.Component]) -> list[tuple[Ports, Ports]]:
+    """Map parts and run each on all values of its inputs; return inputs and outputs."""
+    texts = [rtlil.convert(part, name=TOP, emit_src=False) for part in parts]
+    runs: list[tuple[Ports, Ports]] = []
+    for netlist in map_quickly(texts, CMOS):
+        widths = {name: len(nets) for name, nets in netlist.inputs.items()}
+        count = 1 << sum(widths.values())
+        planes = exhaustive_planes(sum(widths.values()), 0, max(count // 64, 1))
+        given, start, index = {}, 0, np.arange(count)
+        inputs = {}
+        for name, width in widths.items():
+            given[name] = planes[start : start + width]
+            inputs[name] = index >> start & ((1 << width) - 1)
+            start += width
+        outputs = Program.compile(netlist).run(given)
+        runs.append(
+            (inputs, {k: unpack_planes(v, count).astype(np.int64) for k, v in outputs.items()})
+        )
+    return runs
+
+
+def test_ripple_adder() -> None:
+    for ports, out in every_input([RippleAdder(width) for width in (1, 2, 3, 6)]):
+        np.testing.assert_array_equal(out["total"], ports["a"] + ports["b"] + ports["carry"])
+
+
+@pytest.mark.parametrize(("a_signed", "b_signed"), [(False, False), (True, True), (True, False)])
+def test_multiplier(a_signed: bool, b_signed: bool) -> None:
+    shapes = [(1, 1), (1, 3), (2, 2), (4, 3), (5, 6), (8, 8)]
+    parts: list[wiring.Component] = [
+        Multiplier(a, b, a_signed=a_signed, b_signed=b_signed) for a, b in shapes
+    ]
+    for (a_width, b_width), (ports, out) in zip(shapes, every_input(parts), strict=True):
+        a, b = ports["a"], ports["b"]
+        a = a - ((a >> (a_width - 1) & 1) << a_width) * a_signed
+        b = b - ((b >> (b_width - 1) & 1) << b_width) * b_signed
+        np.testing.assert_array_equal(out["product"], a * b & ((1 << (a_width + b_width)) - 1))
+
+
+def test_align_right_keeps_sticky() -> None:
+    shapes = [(1, 2, 1), (2, 3, 4), (4, 5, 7), (3, 4, 3)]
+    parts: list[wiring.Component] = [AlignRight(*shape) for shape in shapes]
+    for (word, _, width), (ports, out) in zip(shapes, every_input(parts), strict=True):
+        placed = ports["word"] << (width - word)
+        expected = placed >> ports["amount"]
+        np.testing.assert_array_equal(out["window"], expected)
+        np.testing.assert_array_equal(out["sticky"], expected << ports["amount"] != placed)
+
+
+def test_add_signed() -> None:
+    shapes = [(3, 2, 0), (5, 2, 2), (6, 3, 1)]
+    parts: list[wiring.Component] = [AddSigned(*shape) for shape in shapes]
+    for (width, _, place), (ports, out) in zip(shapes, every_input(parts), strict=True):
+        x, y = ports["x"], ports["y"] << place
+        subtract, sticky = ports["subtract"] == 1, ports["sticky"] == 1
+        allowed = (y > x) | ~sticky
+        allowed &= subtract | (x + y < 1 << width)
+        total = np.where(subtract, np.where(x > y, x - y, y - x - sticky), x + y)
+        assert allowed.sum() > 0
+        np.testing.assert_array_equal(out["magnitude"][allowed], total[allowed])
+        np.testing.assert_array_equal(out["x_larger"], x > y)
+
+
+def test_normalise() -> None:
+    shapes = [(4, 3, 3), (6, 2, 3), (9, 3, 4), (5, 4, 1)]
+    parts: list[wiring.Component] = [Normalise(*shape, fixed=False) for shape in shapes]
+    for (width, precision, _), (ports, out) in zip(shapes, every_input(parts), strict=True):
+        window, limit = ports["window"], ports["limit"]
+        zeros = width - np.frexp(window.astype(float))[1]
+        shift = np.minimum(zeros, limit)
+        shifted = np.where(window == 0, 0, window << shift)
+        kept = width - precision
+        np.testing.assert_array_equal(out["significand"], shifted >> kept)
+        np.testing.assert_array_equal(out["guard"], shifted >> (kept - 1) & 1)
+        np.testing.assert_array_equal(out["sticky"], (shifted & ((1 << (kept - 1)) - 1)) != 0)
+        leading = shifted >> (width - 1) == 1
+        np.testing.assert_array_equal(out["exponent"], np.where(leading, limit - shift, 0))
+
+
+def test_normalise_by_a_fixed_amount() -> None:
+    ((ports, out),) = every_input([Normalise(6, 3, 4, fixed=True)])
+    shifted = ports["window"] << ports["limit"]
+    np.testing.assert_array_equal(out["significand"], (shifted & 63) >> 3)
+    np.testing.assert_array_equal(out["lost"], shifted > 63)
+
+
+@pytest.mark.parametrize("rounding", list(Rounding))
+def test_rounder(rounding: Rounding) -> None:
+    for exponent_bits, precision in ((0, 1), (0, 3), (3, 1), (2, 4)):
+        ((ports, out),) = every_input([Rounder(exponent_bits, precision, rounding)])
+        exponent = ports.get("exponent", np.zeros(1, np.int64))
+        significand = ports["significand"]
+        tail = ports["guard"] * 2 + ports["sticky"]  # in quarters
+        sign = 1 - 2 * ports["negative"]
+        exact = sign * (significand + tail / 4)
+        match rounding:
+            case Rounding.RNE:
+                rounded = np.rint(np.where(tail == 3, sign * (significand + 0.75), exact))
+            case Rounding.RTZ:
+                rounded = np.trunc(exact)
+            case Rounding.RDN:
+                rounded = np.floor(exact)
+            case Rounding.RUP:
+                rounded = np.ceil(exact)
+            case Rounding.RMM:
+                rounded = sign * np.floor(np.abs(exact) + 0.5)
+        expected = (exponent << (precision - 1)) + np.abs(rounded).astype(np.int64)
+        np.testing.assert_array_equal(out["rounded"], expected)
+
+
+def test_parts_refuse_impossible_widths() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        RippleAdder(0)
+    with pytest.raises(ValueError, match="cannot hold"):
+        AlignRight(5, 2, 4)
+    with pytest.raises(ValueError, match="do not fit"):
+        AddSigned(4, 3, 2)
+    with pytest.raises(ValueError, match="needs 5 bits"):
+        Normalise(4, 4, 2, fixed=False)

@@ -1,0 +1,130 @@
+"""Units as mapped netlists against the reference: every mode, mixed formats, tiny formats."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fmacost.hw.units.build import build_unit
+from fmacost.sim.evaluate import Program, pack_planes, unpack_planes
+from fmacost.sim.operation import Kind, Operation, Overflow, Rounding
+from tests import golden
+from tests.units import check_units, mapped, tiny_formats
+
+MODES = [str(mode) for mode in Rounding]
+POLICIES = ["", ",sat", ",daz", ",ftz", ",sat,daz,ftz"]
+
+
+def test_eight_bit_floats_on_every_input() -> None:
+    units = ["fma:e4m3fn", "fma:e5m2", "fma:e4m3fnuz", "fma:e2m1fn", "fma:e3m2fn", "fma:e2m3fn"]
+    assert check_units(units) > 3 * 2**24
+
+
+def test_integers() -> None:
+    units = ["fma:int8", "fma:int4+int16", "mul:int8", "add:int8", "fma:uint4*int4+int16,sat"]
+    units += ["fma:int8+int32", "fma:int8+int32,sat", "mul:uint8", "fma:int16+int64", "mul:int16"]
+    assert check_units(units) > 2**24
+
+
+@pytest.mark.parametrize("unit", ["fma:e3m2ieee", "fma:e2m2fn", "fma:e2m2fnuz", "fma:e2m2f"])
+def test_every_mode_and_policy_of_six_bit_floats(unit: str) -> None:
+    units = [f"{unit},{mode}{policy}" for mode in MODES for policy in POLICIES]
+    assert check_units(units) >= len(units) * 2**15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["fma:e4m3fn", "fma:e5m2", "fma:e4m3fnuz"])
+def test_every_mode_and_policy_of_eight_bit_floats(unit: str) -> None:
+    units = [f"{unit},{mode}{policy}" for mode in MODES for policy in POLICIES]
+    assert check_units(units) == len(units) * 2**24
+
+
+@pytest.mark.slow
+def test_every_mode_and_policy_of_eight_bit_products_and_sums() -> None:
+    units = [
+        f"{kind}:{fmt},{mode}{policy}"
+        for kind in ("mul", "add")
+        for fmt in ("e4m3fn", "e5m2", "e4m3fnuz", "e3m4ieee")
+        for mode in MODES
+        for policy in POLICIES
+    ]
+    assert check_units(units) == len(units) * 2**16
+
+
+def test_wide_and_mixed_units() -> None:
+    units = ["mul:fp16", "fma:bf16", "fma:fp16", "fma:e4m3fn+fp16", "fma:e4m3fn+fp32"]
+    units += ["fma:e5m2+fp32", "fma:bf16*int8+fp32", "fma:e4m3fn+fp32->bf16", "add:fp16+fp32"]
+    units += ["fma:e4m3fn+exact32", "fma:e5m2+exact1", "fma:e4m3fn->fixed8.4,rup", "add:tf32"]
+    assert check_units(units) >= 50_000 * len(units)
+
+
+@pytest.mark.slow
+def test_fp32_units() -> None:
+    units = ["fma:fp32", "mul:fp32", "add:fp32", "fma:fp32,rdn", "fma:fp32,rtz,sat,daz,ftz"]
+    units += ["fma:bf16+fp32", "fma:fp16+fp32,rup", "fma:bf16+exact32", "fma:tf32+fp32,rmm"]
+    assert check_units(units) >= 50_000 * len(units)
+
+
+def test_tiny_formats_with_themselves_on_every_input() -> None:
+    formats = tiny_formats(4)
+    assert len(formats) == 30
+    units = [Operation(Kind.FMA, (f, f, f), f) for f in formats]
+    units += [Operation(kind, (f, f), f) for f in formats for kind in (Kind.MUL, Kind.ADD)]
+    assert check_units(units) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(Kind))
+def test_all_pairs_of_tiny_formats_on_every_input(kind: Kind) -> None:
+    formats = tiny_formats(4)
+    modes = list(Rounding)
+    units = []
+    for i, (a, b) in enumerate(product(formats, repeat=2)):
+        operands = (a, b, a) if kind is Kind.FMA else (a, b)
+        overflow = Overflow.SAT if i % 3 == 0 else Overflow.IEEE
+        units.append(Operation(kind, operands, b, modes[i % len(modes)], overflow))
+    assert len(units) == 900
+    assert check_units(units) > 0
+
+
+def _check_golden(groups: dict[Operation, list[golden.Row]]) -> int:
+    ran = 0
+    for operation, netlist in mapped(list(groups)):
+        program = Program.compile(netlist)
+        rows = groups[operation]
+        planes = {
+            port: pack_planes(np.array([row.codes[i] for row in rows], np.uint64), width)
+            for i, (port, width) in enumerate(operation.input_widths.items())
+        }
+        results = unpack_planes(program.run(planes)["result"], len(rows))
+        for row, code in zip(rows, results, strict=True):
+            assert row.expectation.accepts(int(code)), f"{row.expectation.id}: got {int(code):#x}"
+            ran += 1
+    return ran
+
+
+def _is_wide(operation: Operation) -> bool:
+    return operation.kind is Kind.FMA and operation.input_bits > 64
+
+
+def test_golden_rows_on_the_netlist() -> None:
+    groups = {op: rows for op, rows in golden.netlist_rows().items() if not _is_wide(op)}
+    assert _check_golden(groups) >= 60
+
+
+@pytest.mark.slow
+def test_golden_rows_of_wide_units_on_the_netlist() -> None:
+    groups = {op: rows for op, rows in golden.netlist_rows().items() if _is_wide(op)}
+    assert _check_golden(groups) >= 4
+
+
+def test_a_unit_says_what_it_cannot_be() -> None:
+    from fmacost.hw.units.fixed_unit import FixedUnit
+    from fmacost.hw.units.float_unit import FloatUnit
+    from fmacost.sim.operation import parse_unit
+
+    with pytest.raises(ValueError, match="no float result"):
+        FloatUnit(parse_unit("mul:int8"))
+    with pytest.raises(ValueError, match="no fixed-point result"):
+        FixedUnit(parse_unit("mul:fp16"))
+    assert isinstance(build_unit(parse_unit("mul:fp16")), FloatUnit)
