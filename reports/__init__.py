@@ -1,0 +1,1 @@
+"""What it costs: cost rows, the result store, tables, plots and the command line."""

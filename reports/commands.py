@@ -1,0 +1,508 @@
+"""The commands: read arguments, call what computes, show what came out. Nothing else."""
+
+import json as json_module
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import fmacost
+from fmacost.reports.cache import Cache, cache_folder
+from fmacost.reports.errors import InputError
+from fmacost.reports.export import EXPORTERS, check_writable, write_output
+from fmacost.reports.measure import Measured, Settings, check_exhaustive, measure
+from fmacost.reports.metrics import definitions
+from fmacost.reports.options import (
+    DEFAULT_TECHNOLOGIES,
+    AsJson,
+    Effort,
+    EffortName,
+    Exhaustive,
+    ExportCsv,
+    ExportJson,
+    ExportMd,
+    ExportTex,
+    FormatTexts,
+    Jobs,
+    NoCache,
+    Quiet,
+    Seed,
+    TechnologyNames,
+    TimeoutSeconds,
+    UnitTexts,
+)
+from fmacost.reports.row import document
+from fmacost.reports.terminal import Terminal
+from fmacost.sim.formats import alias_note, parse_format, standard_formats
+from fmacost.sim.operation import Operation, Overflow, Rounding, parse_unit, unit_notes
+
+if TYPE_CHECKING:
+    from fmacost.hw.technology import Technology
+
+MISMATCH, USAGE, TOOL_FAILED = 1, 2, 3
+
+
+def _epilog(examples: str, columns: Sequence[str] = ()) -> str:
+    """Return the end of a help text: examples, and what the columns mean."""
+    # \b is typer's mark for lines that are not to be filled
+    parts = ["\b\nExamples:", *(f"  {line}" for line in examples.strip().split("\n"))]
+    if columns:
+        parts += ["", "\b\nColumns:", *(f"  {line}" for line in definitions(*columns).split("\n"))]
+    return "\n".join(parts)
+
+
+app = typer.Typer(
+    invoke_without_command=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_epilog("fmacost compare int8 e4m3fn\nfmacost explain 464 --to e4m3fn\nfmacost doctor"),
+)
+_COST_COLUMNS = ("cells", "gates_ge", "transistors", "logic_depth", "verification")
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """How many gates and transistors a multiply-add unit takes, on proven netlists."""
+    context.obj = quiet
+    if version:
+        typer.echo(f"fmacost {fmacost.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(USAGE)
+
+
+@app.command(
+    epilog=_epilog(
+        "fmacost compare int8 e4m3fn\n"
+        "fmacost compare int4 e2m1fn e3m0f --export-md table.md\n"
+        "fmacost compare int8 e4m3fn --plot comparison.svg",
+        ("cells", "gates_ge", "transistors", "ratio_transistors", "logic_depth", "verification"),
+    )
+)
+def compare(
+    context: typer.Context,
+    *,
+    formats: FormatTexts,
+    technology: TechnologyNames = None,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare the FMAs of formats: same-format, 16-bit, 32-bit and exact accumulators.
+
+    The first format is what the others are compared with, the first technology gives the headline.
+    """
+    from fmacost.reports.compare import Comparison, expand, explain_names, units_of
+
+    chosen = tuple(parse_format(text) for text in formats)
+    if len(set(chosen)) < max(2, len(chosen)):
+        raise InputError(f"compare needs two or more different formats, got {' '.join(formats)}")
+    technologies = _technologies(technology or DEFAULT_TECHNOLOGIES)
+    exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    if plot is not None:
+        from fmacost.reports.plot import check_plot
+
+        check_plot(plot)
+    terminal = Terminal(quiet or bool(context.obj))
+    lines = expand(chosen)
+    settings = Settings(effort=effort, jobs=jobs, timeout_s=timeout_s)
+    measured = _measure_all(units_of(lines), technologies, settings, not no_cache, terminal)
+    rows = {(m.row.unit, m.row.technology): m.row for m in measured}
+    comparison = Comparison(chosen, lines, tuple(t.name for t in technologies), rows)
+    records = comparison.records()
+    if json:
+        _notify_all(filter(None, map(alias_note, formats)), terminal)
+        _write_json(records, terminal)
+    else:
+        from fmacost.reports import tables
+
+        terminal.show(
+            tables.comparison_table(comparison),
+            "",
+            comparison.answer(),
+            "",
+            tables.comparison_notes(comparison, explain_names(formats, chosen), technologies),
+        )
+    _write_exports(exports, records)
+    if plot is not None:
+        from fmacost.reports.plot import write_plot
+
+        write_plot(comparison, plot)
+    _leave(measured, terminal)
+
+
+@app.command(
+    epilog=_epilog(
+        "fmacost synth fma:e4m3fn\n"
+        "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 -t cmos -t cmos2 --export-csv rows.csv\n"
+        "fmacost synth fma:e4m3fn --write-netlist fma.v",
+        ("cells", "gates_ge", "transistors", "candidates", "logic_depth", "verification"),
+    )
+)
+def synth(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    technology: TechnologyNames = None,
+    effort: EffortName = Effort.NORMAL,
+    exhaustive: Exhaustive = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    write_netlist: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the mapped netlist of one unit: .json (Yosys) or .v (with cell models).",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Synthesise units, check the mapped netlists, print what they cost. Default: cmos."""
+    operations = _operations(units)
+    technologies = _technologies(technology or DEFAULT_TECHNOLOGIES[:1])
+    exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    if write_netlist is not None:
+        _check_netlist_file(write_netlist, len(operations) * len(technologies))
+    terminal = Terminal(quiet or bool(context.obj))
+    check_exhaustive(operations if exhaustive else [])
+    settings = Settings(
+        effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs, timeout_s=timeout_s,
+        with_netlist=write_netlist is not None,
+    )  # fmt: skip
+    measured = _measure_all(operations, technologies, settings, not no_cache, terminal)
+    _show_rows(measured, units, terminal, as_json=json, is_check=False)
+    _write_exports(exports, [m.row.to_json() for m in measured])
+    if write_netlist is not None:
+        write_output(write_netlist, _netlist_text(measured[0], write_netlist))
+    _leave(measured, terminal)
+
+
+@app.command(
+    epilog=_epilog(
+        "fmacost verify fma:e4m3fn\n"
+        "fmacost verify mul:fp16 --exhaustive\n"
+        "fmacost verify fma:fp32 fma:bf16,rtz --seed 7",
+        ("verification_method", "vectors", "mismatches", "regions"),
+    )
+)
+def verify(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    technology: TechnologyNames = None,
+    exhaustive: Exhaustive = False,
+    seed: Seed = 0,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare the mapped netlists of units with the exact reference, now. Default: cmos.
+
+    Up to 2^24 inputs every one is run, beyond that corners and seeded random inputs unless
+    --exhaustive. A mismatch prints the operands with both results and exits with 1.
+    """
+    operations = _operations(units)
+    technologies = _technologies(technology or DEFAULT_TECHNOLOGIES[:1])
+    exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    terminal = Terminal(quiet or bool(context.obj))
+    check_exhaustive(operations if exhaustive else [])
+    settings = Settings(
+        effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs, timeout_s=timeout_s,
+        recheck=True,
+    )  # fmt: skip
+    measured = _measure_all(operations, technologies, settings, not no_cache, terminal)
+    _show_rows(measured, units, terminal, as_json=json, is_check=True)
+    _write_exports(exports, [m.row.to_json() for m in measured])
+    _leave(measured, terminal)
+
+
+@app.command(
+    context_settings={"ignore_unknown_options": True},  # -1.5 is a value
+    epilog=_epilog(
+        "fmacost explain fma:e4m3fn 0x38 0xb9 0x10\n"
+        "fmacost explain 464 --to e4m3fn\n"
+        "fmacost explain -1.5 --to e2m1fn --rounding rtz\n"
+        "fmacost explain 0x7e --from e4m3fn --to e5m2"
+    ),
+)
+def explain(
+    *,
+    subject: Annotated[
+        list[str], typer.Argument(metavar="UNIT CODE... | VALUE | CODE", show_default=False)
+    ],
+    to: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="Convert into it.", show_default=False)
+    ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FORMAT", help="Format of a code.", show_default=False),
+    ] = None,
+    rounding: Annotated[
+        Rounding | None, typer.Option(help="Of a conversion.", show_default="rne")
+    ] = None,
+    overflow: Annotated[
+        Overflow | None, typer.Option(help="Of a conversion.", show_default="ieee")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Explain one operation or conversion: bits, exact value, neighbours, and the rounding."""
+    unknown = [text for text in subject if text.startswith("--")]
+    if unknown:
+        raise InputError(f"No such option: {unknown[0]}; 'fmacost explain --help' explains")
+    from fmacost.reports.explain_request import explain_request
+
+    found = explain_request(subject, to, from_, rounding, overflow)
+    terminal = Terminal()
+    if json:
+        _write_json([found.to_json()], terminal)
+    else:
+        terminal.write(f"{found.to_text().rstrip()}\n")
+
+
+@app.command(epilog=_epilog("fmacost formats\nfmacost formats e3m4ieee fixed4.4 int6 --json"))
+def formats(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FORMAT...]", help="Any format name.", show_default="standard ones"
+        ),
+    ] = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """List formats with their range, precision and special codes.
+
+    Any name works: int<N>, uint<N>, fixed<I>.<F>, e<X>m<Y>[b<bias>] with ieee, fn, fnuz or f.
+    """
+    from fmacost.reports import tables
+
+    chosen = [parse_format(text) for text in names] if names else list(standard_formats())
+    terminal = Terminal(quiet or bool(context.obj))
+    _notify_all(filter(None, map(alias_note, names or [])), terminal)
+    if json:
+        _write_json([tables.format_record(fmt) for fmt in chosen], terminal)
+    else:
+        terminal.show(tables.format_table(chosen))
+
+
+@app.command(epilog=_epilog("fmacost technologies\nfmacost technologies cmos --json"))
+def technologies(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", show_default="all of them")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List technologies with their cells and what each one costs."""
+    from fmacost.hw.technology import TECHNOLOGIES
+    from fmacost.reports import tables
+
+    chosen = _technologies(names or list(TECHNOLOGIES))
+    terminal = Terminal()
+    if json:
+        _write_json([tables.technology_record(t) for t in chosen], terminal)
+    else:
+        terminal.show(*tables.technology_parts(chosen))
+
+
+@app.command(epilog=_epilog("fmacost doctor\nfmacost doctor --json"))
+def doctor(context: typer.Context, json: AsJson = False, quiet: Quiet = False) -> None:
+    """Say what is installed, which Yosys runs, and whether a tiny synthesis works."""
+    from fmacost.reports.doctor import examine
+    from fmacost.reports.tables import check_table
+
+    terminal = Terminal(quiet or bool(context.obj))
+    with terminal.progress(1) as watcher:
+        watcher.begin("doctor")
+        checks = list(examine(watcher))
+    if json:
+        _write_json([check._asdict() for check in checks], terminal)
+    else:
+        terminal.show(check_table(checks))
+    if any(check.ok is False for check in checks):
+        raise typer.Exit(TOOL_FAILED)
+
+
+@app.command(epilog=_epilog("fmacost cache\nfmacost cache clear"))
+def cache(
+    context: typer.Context,
+    action: Annotated[str, typer.Argument(metavar="[info|clear]")] = "info",
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show or clear the cache of results. FMACOST_CACHE_DIR says where it is."""
+    from fmacost.reports.tables import cache_record
+
+    terminal = Terminal(quiet or bool(context.obj))
+    store = Cache(cache_folder(), terminal.notify)
+    if action == "clear":
+        try:
+            removed = store.clear()
+        except OSError as error:
+            raise InputError(f"cannot clear the cache: {error}") from None
+        terminal.notify(f"removed {removed} files from {store.folder}")
+    elif action != "info":
+        raise InputError(f"unknown cache action '{action}'; expected info or clear")
+    info = store.info()
+    record = cache_record(str(info.folder), info.entries, info.size_bytes)
+    if json:
+        _write_json([record], terminal)
+    elif action == "info":
+        terminal.write("".join(f"{name}: {value}\n" for name, value in record.items()))
+
+
+def _measure_all(
+    operations: Sequence[Operation],
+    technologies: Sequence["Technology"],
+    settings: Settings,
+    use_cache: bool,
+    terminal: Terminal,
+) -> list[Measured]:
+    """Measure every unit in every technology, one after the other."""
+    from fmacost.hw.yosys import YosysError
+
+    store = Cache(cache_folder(), terminal.notify) if use_cache else None
+    pairs = [(operation, technology) for operation in operations for technology in technologies]
+    measured = []
+    with terminal.progress(len(pairs)) as watcher:
+        for operation, technology in pairs:
+            name = f"{operation} in {technology.name}"
+            watcher.begin(name)
+            try:
+                made = measure(operation, technology, settings, store, watcher)
+            except YosysError as error:
+                raise YosysError(f"{name}: {error}") from error
+            watcher.finish(None if made.is_cached else _finish_notice(name, made))
+            measured.append(made)
+    return measured
+
+
+def _finish_notice(name: str, made: Measured) -> str:
+    return (
+        f"{name}: {made.row.transistors:,} transistors in {made.seconds:.2f} s, "
+        f"Yosys ran {made.yosys_seconds:.2f} s over all processes"
+    )
+
+
+def _show_rows(
+    measured: Sequence[Measured],
+    units: Sequence[str],
+    terminal: Terminal,
+    *,
+    as_json: bool,
+    is_check: bool,
+) -> None:
+    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    rows = [m.row for m in measured]
+    if as_json:
+        _notify_all(notes, terminal)
+        _write_json([row.to_json() for row in rows], terminal)
+        return
+    from fmacost.reports import tables
+
+    columns = tables.VERIFY_COLUMNS if is_check else tables.SYNTH_COLUMNS
+    terminal.show(tables.row_table(rows, columns), "", tables.row_notes(rows, notes))
+
+
+def _leave(measured: Iterable[Measured], terminal: Terminal) -> None:
+    """Exit with 1, and every counterexample on stderr, if a netlist is wrong."""
+    wrong = [m for m in measured if m.row.verification.mismatches]
+    for made in wrong:
+        row = made.row
+        terminal.complain(
+            f"MISMATCH: {row.unit} in {row.technology} differs from the reference on "
+            f"{row.verification.mismatches:,} of {row.verification.vectors:,} inputs"
+        )
+        if made.counterexample:
+            terminal.complain(made.counterexample)
+    if wrong:
+        raise typer.Exit(MISMATCH)
+
+
+def _operations(units: Sequence[str]) -> list[Operation]:
+    return list(dict.fromkeys(parse_unit(text) for text in units))
+
+
+def _technologies(names: Iterable[str]) -> list["Technology"]:
+    from fmacost.hw.technology import get_technology
+
+    return [get_technology(name) for name in dict.fromkeys(names)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Export:
+    kind: str
+    path: Path
+
+
+def _exports(**paths: Path | None) -> list[_Export]:
+    """Return the wanted exports; raise InputError early if one cannot be written."""
+    exports = [_Export(kind, path) for kind, path in paths.items() if path is not None]
+    for export in exports:
+        check_writable(export.path)
+    return exports
+
+
+def _write_exports(exports: Iterable[_Export], records: Sequence[Mapping[str, Any]]) -> None:
+    for export in exports:
+        write_output(export.path, EXPORTERS[export.kind](records))
+
+
+def _check_netlist_file(path: Path, count: int) -> None:
+    if path.suffix not in (".json", ".v"):
+        raise InputError(f"cannot write a netlist to {path}: the name must end in .json or .v")
+    if count != 1:
+        raise InputError(f"--write-netlist takes one unit in one technology, not {count}")
+    check_writable(path)
+
+
+def _netlist_text(made: Measured, path: Path) -> str:
+    if made.netlist is None:
+        raise RuntimeError(f"no netlist of {made.row.unit}")
+    if path.suffix == ".v":
+        return made.netlist.to_verilog()
+    return json_module.dumps(made.netlist.to_yosys_json(), indent=1) + "\n"
+
+
+def _notify_all(notes: Iterable[str], terminal: Terminal) -> None:
+    for note in notes:
+        terminal.notify(f"note: {note}")
+
+
+def _write_json(records: list[dict[str, Any]], terminal: Terminal) -> None:
+    terminal.write(json_module.dumps(document(records), indent=2) + "\n")

@@ -1,0 +1,163 @@
+"""Formats side by side: the rows that people argue about, their ratios, and the answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fmacost.reports.row import Row
+from fmacost.sim.formats import FixedFormat, FloatFormat, Format, describe, parse_format
+from fmacost.sim.operation import (
+    Kind,
+    Operation,
+    OperationError,
+    Overflow,
+    exact_format,
+    with_addend,
+)
+
+SAME = "same format"
+EXACT_PRODUCTS = 32
+_FLOAT_ADDENDS = {16: "fp16", 32: "fp32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a comparison: what is accumulated in, and the unit of each side.
+
+    A unit is None where the side has none, such as an accumulator narrower than its operands.
+    """
+
+    accumulator: str
+    units: tuple[Operation | None, ...]
+
+
+def expand(formats: Sequence[Format]) -> tuple[Line, ...]:
+    """Return the lines of a comparison of FMAs: same-format, 16-bit, 32-bit and exact addends."""
+    lines = [Line(SAME, tuple(_fma(fmt) for fmt in formats))]
+    for bits in (16, 32):
+        lines.append(Line(f"{bits}-bit", tuple(_with_bits(fmt, bits) for fmt in formats)))
+    exact = tuple(_with_exact(fmt) for fmt in formats)
+    lines.append(Line(f"exact, {EXACT_PRODUCTS} products", exact))
+    return tuple(line for line in lines if any(line.units))
+
+
+def units_of(lines: Sequence[Line]) -> tuple[Operation, ...]:
+    """Return each unit of some lines once, in order."""
+    return tuple(dict.fromkeys(unit for line in lines for unit in line.units if unit))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Lines with their rows.
+
+    Attributes
+    ----------
+    technologies : the first is the headline
+    rows : by unit name and technology name; complete
+    """
+
+    formats: tuple[Format, ...]
+    lines: tuple[Line, ...]
+    technologies: tuple[str, ...]
+    rows: Mapping[tuple[str, str], Row]
+
+    def row(self, line: Line, side: int, technology: str) -> Row | None:
+        """Return the row of one side of a line, None where it has no unit."""
+        unit = line.units[side]
+        return None if unit is None else self.rows[str(unit), technology]
+
+    def ratio(self, line: Line, side: int, technology: str) -> float | None:
+        """Return the transistors of a side over those of the first, None without both."""
+        first, other = (self.row(line, s, technology) for s in (0, side))
+        if first is None or other is None or first.transistors == 0:
+            return None
+        return other.transistors / first.transistors
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the JSON of every row, with its line and its ratio."""
+        records = []
+        for line in self.lines:
+            for technology in self.technologies:
+                for side in range(len(self.formats)):
+                    row = self.row(line, side, technology)
+                    if row is None:
+                        continue
+                    ratio = self.ratio(line, side, technology)
+                    extra = {} if ratio is None else {"ratio_transistors": round(ratio, 6)}
+                    records.append({"accumulator": line.accumulator, **row.to_json(), **extra})
+        return records
+
+    def answer(self) -> str:
+        """Return one sentence that answers in numbers how the sides compare."""
+        headline = self._clause(SAME)
+        text = f"In {self.technologies[0]}, optimised for area alone, {headline}"
+        wrapping = [u for u in self.lines[0].units if u and u.overflow is Overflow.WRAP]
+        wide = self._clause("32-bit")
+        if wide:
+            reason = ""
+            if wrapping:
+                names = " and ".join(map(str, wrapping))
+                verb = "keeps" if len(wrapping) == 1 else "keep"
+                bits = wrapping[0].result.width
+                reason = f"but {names} {verb} only the low {bits} bits of product and sum, and "
+            text += f"; {reason}with 32-bit accumulators {wide}"
+        return f"{text}."
+
+    def _clause(self, accumulator: str) -> str:
+        line = next((line for line in self.lines if line.accumulator == accumulator), None)
+        if line is None:
+            return ""
+        first = self.row(line, 0, self.technologies[0])
+        if first is None:
+            return ""
+        parts = []
+        for side in range(1, len(self.formats)):
+            row = self.row(line, side, self.technologies[0])
+            if row is not None:
+                parts.append(f"{row.unit} {_size(row)}, {self._times(line, side)}")
+        text = f"{first.unit} takes {_size(first, ' transistors')}"
+        return f"{text} and {' and '.join(parts)}" if parts else text
+
+    def _times(self, line: Line, side: int) -> str:
+        headline, *others = self.technologies
+        ratio = self.ratio(line, side, headline)
+        elsewhere = [(t, self.ratio(line, side, t)) for t in others]
+        notes = [f"{value:.2f} in {name}" for name, value in elsewhere if value is not None]
+        return f"{ratio:.2f} times as many" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _size(row: Row, unit: str = "") -> str:
+    gates = f"{row.gates_ge:,.1f} gate equivalents"
+    return f"{row.transistors:,}{unit} ({gates}, {row.cells:,} cells)"
+
+
+def explain_names(texts: Sequence[str], formats: Sequence[Format]) -> list[str]:
+    """Return a line for each format: what the name that was given stands for."""
+    lines = []
+    for text, fmt in zip(texts, formats, strict=True):
+        read_as = "" if text == fmt.name else f" (given as '{text}')"
+        lines.append(f"{fmt.name}{read_as}: {describe(fmt)}")
+    return lines
+
+
+def _fma(fmt: Format) -> Operation:
+    return Operation(Kind.FMA, (fmt, fmt, fmt), fmt)
+
+
+def _with_bits(fmt: Format, bits: int) -> Operation | None:
+    """Return the FMA of a format with an addend of so many bits of its own kind."""
+    if fmt.width > bits:
+        return None
+    if isinstance(fmt, FloatFormat):
+        return with_addend(_fma(fmt), parse_format(_FLOAT_ADDENDS[bits]))
+    fraction = 2 * fmt.frac_bits  # that of the products
+    if bits - fraction < 1:
+        return None
+    return with_addend(_fma(fmt), FixedFormat(bits - fraction, fraction, signed=fmt.signed))
+
+
+def _with_exact(fmt: Format) -> Operation | None:
+    try:
+        return with_addend(_fma(fmt), exact_format((fmt, fmt), EXACT_PRODUCTS))
+    except OperationError:
+        return None

@@ -1,0 +1,12 @@
+"""What a user did wrong, and how it is said: one line."""
+
+
+class InputError(ValueError):
+    """An argument, option or output path that cannot be used. The message is one line."""
+
+
+def printable(text: str) -> str:
+    """Return text on one line without control characters, for messages that quote input."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )

@@ -1,0 +1,177 @@
+"""Writing results to files, whole or not at all: JSON, CSV, Markdown, LaTeX."""
+
+import csv
+import io
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fmacost.reports.errors import InputError
+from fmacost.reports.metrics import Better, Metric, flat_metrics, metric
+from fmacost.reports.row import document
+
+Records = Sequence[Mapping[str, Any]]
+
+_PAPER_COLUMNS = (
+    "accumulator",
+    "unit",
+    "technology",
+    "cells",
+    "gates_ge",
+    "transistors",
+    "ratio_transistors",
+    "logic_depth",
+    "verification",
+)
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        **{char: f"\\{char}" for char in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        ">": r"\textgreater{}",
+        "<": r"\textless{}",
+        "*": r"\ensuremath{*}",
+    }
+)
+_MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\|*_`<>[]#~"})
+
+
+def to_json(records: Records) -> str:
+    """Return one JSON document, ``{"schema": 1, "rows": [...]}``."""
+    return json.dumps(document([dict(record) for record in records]), indent=2) + "\n"
+
+
+def to_csv(records: Records) -> str:
+    """Return a table with one flat column per metric; counts by name are ``key=value`` pairs."""
+    columns = flat_metrics(records)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([column.name for column in columns])
+    writer.writerows([_plain(column, record) for column in columns] for record in records)
+    return out.getvalue()
+
+
+def to_markdown(records: Records) -> str:
+    """Return a Markdown table, numbers to the right."""
+    columns = _paper_columns(records)
+    lines = [
+        [column.heading.translate(_MARKDOWN) for column in columns],
+        ["---:" if _is_number(column) else "---" for column in columns],
+        *([column.text(record).translate(_MARKDOWN) for column in columns] for record in records),
+    ]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def to_latex(records: Records) -> str:
+    """Return a LaTeX ``tabular`` without packages."""
+    columns = _paper_columns(records)
+    head = " & ".join(column.heading.translate(_LATEX) for column in columns)
+    body = (
+        " & ".join(column.text(record).translate(_LATEX) for column in columns)
+        for record in records
+    )
+    layout = "".join("r" if _is_number(column) else "l" for column in columns)
+    lines = [f"\\begin{{tabular}}{{{layout}}}", "\\hline", f"{head} \\\\", "\\hline"]
+    lines += [f"{line} \\\\" for line in body]
+    return "\n".join([*lines, "\\hline", "\\end{tabular}", ""])
+
+
+EXPORTERS: Mapping[str, Callable[[Records], str]] = {
+    "json": to_json,
+    "csv": to_csv,
+    "md": to_markdown,
+    "tex": to_latex,
+}
+
+
+def write_output(path: Path, content: str | bytes) -> None:
+    """Write what the user asked for to a file, whole or not at all; devices directly.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        if _is_special(path):
+            with path.open("wb") as file:
+                file.write(data)
+        else:
+            write_atomic(path.resolve(), data)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def check_writable(path: Path) -> None:
+    """Raise InputError unless a file can be written there; nothing is changed.
+
+    For use before long work: the answer may be another one later.
+    """
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder")
+    if _is_special(path):
+        return
+    target = path.resolve()
+    try:
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    if target.exists() and not os.access(target, os.W_OK):
+        raise InputError(f"cannot write {path}: it is read-only")
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a file beside its final name and move it there.
+
+    Raises
+    ------
+    OSError
+        If that fails; then the file is as it was, and nothing is left beside it.
+    """
+    mode = _mode(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(name, mode)
+        os.replace(name, path)
+    except BaseException:  # Ctrl-C too leaves nothing behind
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of the file, or those that a new file would get."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        umask = os.umask(0o077)
+        os.umask(umask)
+        return 0o666 & ~umask
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
+def _paper_columns(records: Records) -> list[Metric]:
+    columns = [metric(name) for name in _PAPER_COLUMNS]
+    return [c for c in columns if any(c.value(record) is not None for record in records)]
+
+
+def _plain(column: Metric, record: Mapping[str, Any]) -> object:
+    value = column.value(record)
+    return column.show(value) if isinstance(value, Mapping) else value
+
+
+def _is_number(column: Metric) -> bool:
+    return column.better is not Better.NONE

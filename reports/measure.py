@@ -1,0 +1,307 @@
+"""From an operation to its cost row: synthesise, check, count, and remember.
+
+Only this module drives ``hw`` and the check, and it imports them where it needs them: an answer
+from the cache loads neither Amaranth nor NumPy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import fmacost
+import fmacost.hw
+import fmacost.sim
+from fmacost.reports.cache import Cache, digest_of
+from fmacost.reports.errors import InputError
+from fmacost.reports.row import SCHEMA, Proof, Row, RowError, Spread
+from fmacost.sim.netlist import Netlist, NetlistError
+from fmacost.sim.operation import Operation, semantics
+
+if TYPE_CHECKING:
+    from fmacost.hw.technology import Technology
+
+OBJECTIVE = "area"
+# As sim.check has them, which is not imported for them: it loads NumPy.
+ALWAYS_EXHAUSTIVE_BITS = 24
+MAX_EXHAUSTIVE_BITS = 32
+_SOURCE_SUFFIXES = (".py", ".v", ".lib")
+
+
+class Watcher(Protocol):
+    """Who is told how far a measurement is."""
+
+    def stage(self, text: str) -> None:
+        """Say what is being done now."""
+
+    def vectors(self, done: int, total: int) -> None:
+        """Say how many inputs of a long check are done."""
+
+    def notify(self, text: str) -> None:
+        """Say something that the user should know, in one line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How to measure, the same for all units of one run."""
+
+    effort: str = "normal"
+    exhaustive: bool = False
+    seed: int = 0
+    jobs: int | None = None
+    timeout_s: float = 120.0
+    recheck: bool = False  # compare with the reference again, even if the answer is known
+    with_netlist: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A row with what came beside it.
+
+    Attributes
+    ----------
+    netlist : present where it was asked for or had to be made
+    counterexample : the operands and both results of a mismatch, lines of text
+    is_cached : whether neither synthesis nor check ran
+    yosys_seconds : time that Yosys ran, 0 for a netlist from the cache
+    """
+
+    row: Row
+    netlist: Netlist | None
+    counterexample: str | None
+    is_cached: bool
+    yosys_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Built:
+    netlist: Netlist
+    architecture: str
+    recipe: str
+    candidates: Spread
+    yosys_seconds: float
+
+
+def measure(
+    operation: Operation,
+    technology: Technology,
+    settings: Settings,
+    store: Cache | None,
+    watcher: Watcher,
+) -> Measured:
+    """Return the cost row of one unit, from the cache or by synthesis and check.
+
+    Parameters
+    ----------
+    store : None neither reads nor writes a cache
+
+    Raises
+    ------
+    YosysError
+        If synthesis fails or takes too long.
+    """
+    start = time.monotonic()
+    build_key = _build_key(operation, technology, settings)
+    row_key = _row_key(build_key, operation, settings)
+    known = None if store is None or settings.recheck else _load_row(store, row_key)
+    built = None
+    if store is not None and (settings.with_netlist or known is None):
+        built = _load_built(store, build_key, technology)
+    if known is not None and (built is not None or not settings.with_netlist):
+        netlist = built.netlist if built else None
+        return Measured(
+            row=known, netlist=netlist, counterexample=None, is_cached=True,
+            yosys_seconds=0.0, seconds=time.monotonic() - start,
+        )  # fmt: skip
+    is_new = built is None
+    if built is None:
+        watcher.stage("synthesis")
+        built = _build(operation, technology, settings)
+    watcher.stage("check")
+    proof, counterexample = _verify(operation, built.netlist, settings, watcher)
+    row = _row(operation, technology, built, proof, row_key)
+    if store is not None and proof.is_proven:
+        if is_new:
+            store.store("netlists", build_key, _built_to_json(built))
+        store.store("rows", row_key, row.to_json())
+    return Measured(
+        row=row, netlist=built.netlist, counterexample=counterexample, is_cached=False,
+        yosys_seconds=built.yosys_seconds, seconds=time.monotonic() - start,
+    )  # fmt: skip
+
+
+def check_exhaustive(operations: Iterable[Operation]) -> None:
+    """Raise InputError if an operation has too many inputs to run them all."""
+    for operation in operations:
+        if operation.input_bits > MAX_EXHAUSTIVE_BITS:
+            raise InputError(
+                f"--exhaustive takes at most 2^{MAX_EXHAUSTIVE_BITS} inputs, "
+                f"{operation} has 2^{operation.input_bits}"
+            )
+
+
+@cache
+def source_digest() -> str:
+    """Return the SHA-256 of the sources that determine a row, so that no change serves old rows."""
+    digest = hashlib.sha256()
+    for name, path in _sources():
+        content = path.read_bytes()
+        digest.update(f"{name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _sources() -> Iterator[tuple[str, Path]]:
+    for package in (fmacost.sim, fmacost.hw):
+        folder = Path(package.__path__[0])
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in _SOURCE_SUFFIXES:
+                yield f"{package.__name__}/{path.relative_to(folder).as_posix()}", path
+    yield __name__, Path(__file__)
+
+
+def _build_key(
+    operation: Operation, technology: Technology, settings: Settings
+) -> dict[str, object]:
+    """Return everything that a netlist depends on."""
+    from fmacost.hw.yosys import tool_versions
+
+    return {
+        "schema": SCHEMA,
+        "unit": str(operation),
+        "technology": [technology.name, technology.digest],
+        "objective": OBJECTIVE,
+        "effort": settings.effort,
+        "versions": {"fmacost": fmacost.__version__, **tool_versions()},
+        "sources": source_digest(),
+    }
+
+
+def _row_key(
+    build_key: Mapping[str, object], operation: Operation, settings: Settings
+) -> dict[str, object]:
+    """Return everything that a row depends on: the netlist and how it is checked."""
+    is_exhaustive = settings.exhaustive or operation.input_bits <= ALWAYS_EXHAUSTIVE_BITS
+    check = {"exhaustive": is_exhaustive, "seed": 0 if is_exhaustive else settings.seed}
+    return {**build_key, "check": check}
+
+
+def _load_row(store: Cache, key: Mapping[str, object]) -> Row | None:
+    content = store.load("rows", key)
+    if content is None:
+        return None
+    try:
+        row = Row.from_json(content)
+        if not row.verification.is_proven or row.digest != digest_of(key):
+            raise RowError("the row was not proven, or is another's")
+    except RowError as error:
+        store.reject("rows", key, str(error))
+        return None
+    return row
+
+
+def _load_built(store: Cache, key: Mapping[str, object], technology: Technology) -> _Built | None:
+    content = store.load("netlists", key)
+    if content is None:
+        return None
+    try:
+        return _Built(
+            netlist=Netlist.from_yosys_json(content["netlist"], technology.cells),
+            architecture=str(content["architecture"]),
+            recipe=str(content["recipe"]),
+            candidates=Spread(**{name: int(n) for name, n in content["candidates"].items()}),
+            yosys_seconds=0.0,
+        )
+    except (NetlistError, KeyError, TypeError, ValueError, AttributeError) as error:
+        store.reject("netlists", key, str(error))
+        return None
+
+
+def _built_to_json(built: _Built) -> dict[str, Any]:
+    spread = built.candidates
+    return {
+        "netlist": built.netlist.to_yosys_json(),
+        "architecture": built.architecture,
+        "recipe": built.recipe,
+        "candidates": {name: getattr(spread, name) for name in ("count", "min", "median", "max")},
+    }
+
+
+def _build(operation: Operation, technology: Technology, settings: Settings) -> _Built:
+    from fmacost.hw.synthesis import synthesise
+
+    made = synthesise(
+        operation,
+        technology,
+        effort=settings.effort,
+        jobs=settings.jobs,
+        timeout_s=settings.timeout_s,
+    )
+    sizes = sorted(candidate.transistors for candidate in made.candidates)
+    return _Built(
+        netlist=made.netlist,
+        architecture=made.architecture,
+        recipe=made.recipe,
+        candidates=Spread(
+            count=len(sizes), min=sizes[0], median=statistics.median_low(sizes), max=sizes[-1]
+        ),
+        yosys_seconds=made.yosys_seconds,
+    )
+
+
+def _verify(
+    operation: Operation, netlist: Netlist, settings: Settings, watcher: Watcher
+) -> tuple[Proof, str | None]:
+    from fmacost.sim.check import verify
+
+    checked = verify(
+        operation,
+        netlist,
+        exhaustive=settings.exhaustive,
+        seed=settings.seed,
+        progress=watcher.vectors,
+    )
+    proof = Proof(
+        method=checked.method,
+        vectors=checked.vectors,
+        mismatches=checked.mismatches,
+        regions=dict(checked.regions),
+    )
+    found = checked.counterexample
+    return proof, None if found is None else found.describe(operation)
+
+
+def _row(
+    operation: Operation,
+    technology: Technology,
+    built: _Built,
+    proof: Proof,
+    key: Mapping[str, Any],
+) -> Row:
+    counts = built.netlist.count()
+    transistors = sum(technology.transistors[name] * n for name, n in counts.items())
+    return Row(
+        unit=str(operation),
+        technology=technology.name,
+        objective=OBJECTIVE,
+        effort=key["effort"],
+        recipe=built.recipe,
+        architecture=built.architecture,
+        cells=len(built.netlist.cells),
+        transistors=transistors,
+        gates_ge=transistors / technology.transistors[technology.nand2],
+        logic_depth=built.netlist.depth,
+        cell_counts=counts,
+        candidates=built.candidates,
+        verification=proof,
+        semantics=semantics(operation),
+        versions=key["versions"],
+        digest=digest_of(key),
+    )

@@ -1,0 +1,209 @@
+"""Every field of a cost row, declared once: name, unit, definition, and which way is better.
+
+Tables, exports, comparisons and the help texts are derived from these declarations.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Better(StrEnum):
+    """Which way a metric improves."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    NONE = "none"  # it describes, it does not rank
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One field of a row.
+
+    Attributes
+    ----------
+    name : its column in flat exports
+    heading : its column in tables for people
+    unit : what is counted, empty for text
+    definition : one sentence without its full stop
+    better : which way it improves
+    show : the value as people read it
+    path : where it is in the JSON of a row, ``name`` itself unless it is nested
+    """
+
+    name: str
+    heading: str
+    unit: str
+    definition: str
+    better: Better
+    show: Callable[[Any], str]
+    path: tuple[str, ...] = ()
+
+    def value(self, record: Mapping[str, Any]) -> Any:
+        """Return the value in the JSON of a row, None where the row has none."""
+        found: Any = record
+        for key in self.path or (self.name,):
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found
+
+    def text(self, record: Mapping[str, Any]) -> str:
+        """Return the value as people read it, empty where the row has none."""
+        value = self.value(record)
+        return "" if value is None else self.show(value)
+
+
+def show_count(value: int) -> str:
+    """Return an integer with separators of thousands."""
+    return f"{value:,}"
+
+
+def show_ratio(value: float) -> str:
+    """Return a ratio with three significant digits or more, as in 1.27x."""
+    return f"{value:.2f}x"
+
+
+def show_pairs(value: Mapping[str, object]) -> str:
+    """Return a mapping as ``key=value`` pairs, in its own order."""
+    return " ".join(f"{key}={item}" for key, item in value.items())
+
+
+def show_verification(value: Mapping[str, Any]) -> str:
+    """Return how a row was verified: method, vectors, and any mismatches loudly."""
+    vectors = int(value["vectors"])
+    if value["mismatches"]:
+        return f"MISMATCH on {value['mismatches']:,} of {vectors:,}"
+    if value["method"] == "none":
+        return "NOT VERIFIED"
+    is_power = vectors > 0 and vectors & (vectors - 1) == 0
+    count = f"2^{vectors.bit_length() - 1}" if is_power and vectors > 1024 else f"{vectors:,}"
+    return f"{value['method']}, {count}"
+
+
+def show_spread(value: Mapping[str, Any]) -> str:
+    """Return the spread of the candidates: smallest, median, largest."""
+    return f"{value['min']:,} / {value['median']:,} / {value['max']:,} of {value['count']}"
+
+
+def _quantity(
+    name: str, heading: str, unit: str, definition: str, show: Callable[[Any], str] = show_count
+) -> Metric:
+    return Metric(name, heading, unit, definition, Better.LOWER, show)
+
+
+def _fact(
+    name: str,
+    heading: str,
+    definition: str,
+    show: Callable[[Any], str] = str,
+    *path: str,
+    unit: str = "",
+) -> Metric:
+    return Metric(name, heading, unit, definition, Better.NONE, show, path)
+
+
+METRICS: tuple[Metric, ...] = (
+    _fact("accumulator", "accumulator", "line of a comparison: what is accumulated in"),
+    _fact("unit", "unit", "canonical name of the operation"),
+    _fact("technology", "technology", "cells the netlist is mapped to"),
+    _fact("objective", "objective", "what synthesis minimises"),
+    _fact("effort", "effort", "how many recipes and architectures were tried"),
+    _fact("architecture", "architecture", "structure of the smallest candidate"),
+    _fact("recipe", "recipe", "optimisation script of the smallest candidate"),
+    _quantity("cells", "cells", "cells", "cells of the mapped netlist"),
+    _quantity(
+        "gates_ge",
+        "GE",
+        "gate equivalents",
+        "transistors over those of the technology's two-input NAND",
+        "{:,.1f}".format,
+    ),
+    _quantity(
+        "transistors", "transistors", "transistors", "sum of the transistors of all mapped cells"
+    ),
+    Metric(
+        "ratio_transistors",
+        "ratio",
+        "1",
+        "transistors over those of the first format in the same line and technology",
+        Better.LOWER,
+        show_ratio,
+    ),
+    _quantity("logic_depth", "depth", "cells", "cells on the longest path"),
+    _fact(
+        "candidates",
+        "min / median / max",
+        "transistors of all candidates (architecture and recipe), of which the smallest counts",
+        show_spread,
+        unit="transistors",
+    ),
+    _fact(
+        "verification",
+        "verified",
+        "comparison of the mapped netlist with the exact reference: on every input (exhaustive) "
+        "or on corners and seeded random inputs (sampled), and on how many",
+        show_verification,
+    ),
+    _fact(
+        "verification_method",
+        "method",
+        "exhaustive, sampled or none",
+        str,
+        "verification",
+        "method",
+    ),
+    _fact(
+        "vectors",
+        "vectors",
+        "inputs on which netlist and reference were compared",
+        show_count,
+        "verification",
+        "vectors",
+        unit="vectors",
+    ),
+    Metric(
+        "mismatches",
+        "mismatches",
+        "vectors",
+        "inputs on which netlist and reference differ",
+        Better.LOWER,
+        show_count,
+        ("verification", "mismatches"),
+    ),
+    _fact(
+        "regions",
+        "regions",
+        "compared inputs per region of interest",
+        show_pairs,
+        "verification",
+        "regions",
+        unit="vectors",
+    ),
+    _fact("cell_counts", "cell counts", "cells of each type", show_pairs, unit="cells"),
+    _fact("semantics", "semantics", "formats, roundings, overflow and subnormals of the unit"),
+    _fact("versions", "versions", "tools that made the row", show_pairs),
+    _fact("digest", "digest", "SHA-256 of everything that determines the row"),
+)
+
+
+def metric(name: str) -> Metric:
+    """Return the declaration of a field; raise KeyError for an unknown name."""
+    for declared in METRICS:
+        if declared.name == name:
+            return declared
+    raise KeyError(name)
+
+
+def flat_metrics(records: Sequence[Mapping[str, Any]]) -> tuple[Metric, ...]:
+    """Return the metrics of flat exports: those that a record has, no summary of others."""
+    present = (m for m in METRICS if any(m.value(record) is not None for record in records))
+    return tuple(m for m in present if m.name != "verification")
+
+
+def definitions(*names: str) -> str:
+    """Return one line ``heading: definition (unit)`` for each named metric, for help texts."""
+    lines = []
+    for declared in map(metric, names):
+        unit = f" [{declared.unit}]" if declared.unit else ""
+        lines.append(f"{declared.heading}: {declared.definition}{unit}")
+    return "\n".join(lines)

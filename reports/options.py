@@ -1,0 +1,59 @@
+"""The options that several commands share, each declared once."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEFAULT_TECHNOLOGIES = ("cmos", "cmos2")
+
+
+class Effort(StrEnum):
+    """How much synthesis tries: the names are those of ``hw.synthesis``."""
+
+    QUICK = "quick"
+    NORMAL = "normal"
+
+
+UnitTexts = Annotated[
+    list[str],
+    typer.Argument(metavar="UNIT...", help="Such as fma:e4m3fn, fma:int8+int32, mul:fp16,rtz."),
+]
+FormatTexts = Annotated[
+    list[str],
+    typer.Argument(metavar="FORMAT...", help="Such as int8, e4m3fn, e3m4ieee, fixed4.4."),
+]
+TechnologyNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--technology", "-t", metavar="NAME", help="May be given several times.", show_default=False
+    ),
+]
+EffortName = Annotated[Effort, typer.Option(help="How many recipes are tried, for every unit.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Yosys processes at once.", show_default="all cores"),
+]
+TimeoutSeconds = Annotated[
+    float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="Limit of one Yosys run.")
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, no text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notices, no progress.")]
+Exhaustive = Annotated[
+    bool, typer.Option("--exhaustive", help="Check every input, up to 2^32 of them.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of sampled inputs.")]
+ExportJson = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the rows as JSON.", show_default=False)
+]
+ExportCsv = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the rows as CSV.", show_default=False)
+]
+ExportMd = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write a Markdown table.", show_default=False)
+]
+ExportTex = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write a LaTeX table.", show_default=False)
+]

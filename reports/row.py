@@ -1,0 +1,182 @@
+"""Cost rows: the one record that everything here makes, keeps, shows and exports."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self, TypeVar
+
+_T = TypeVar("_T")
+
+SCHEMA = 1
+METHODS = ("exhaustive", "sampled", "none")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_KIND_NAMES: dict[type, str] = {
+    str: "text",
+    int: "an integer",
+    float: "a number",
+    dict: "an object",
+}
+
+
+class RowError(ValueError):
+    """A JSON value that is no cost row. The message is one line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Transistors of all candidates of a synthesis, of which the smallest is the row's."""
+
+    count: int
+    min: int
+    median: int
+    max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """How the mapped netlist was compared with the reference, and what came of it."""
+
+    method: str
+    vectors: int
+    mismatches: int
+    regions: dict[str, int]
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether something was compared and nothing differed."""
+        return self.method != "none" and self.vectors > 0 and self.mismatches == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What one unit costs in one technology. ``metrics.METRICS`` defines the fields."""
+
+    unit: str
+    technology: str
+    objective: str
+    effort: str
+    recipe: str
+    architecture: str
+    cells: int
+    transistors: int
+    gates_ge: float  # transistors over those of the technology's NAND2
+    logic_depth: int
+    cell_counts: dict[str, int]
+    candidates: Spread
+    verification: Proof
+    semantics: str
+    versions: dict[str, str]
+    digest: str
+    schema: int = SCHEMA
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as JSON values, its fields in order of declaration."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: object) -> Self:
+        """Return the row that ``to_json`` gave. Unknown fields are ignored.
+
+        Parameters
+        ----------
+        record : any parsed JSON value, it need not be trusted
+
+        Raises
+        ------
+        RowError
+            Naming the first field that is missing or wrong.
+        """
+        if not isinstance(record, Mapping):
+            raise RowError(f"a row must be an object, not {_kind(record)}")
+        schema = _member(record, "schema", int)
+        if schema != SCHEMA:
+            raise RowError(f"schema must be {SCHEMA}, not {schema}")
+        digest = _member(record, "digest", str)
+        if not _DIGEST.fullmatch(digest):
+            raise RowError(f"digest must be 64 hexadecimal digits, not {digest[:80]!r}")
+        return cls(
+            unit=_member(record, "unit", str),
+            technology=_member(record, "technology", str),
+            objective=_member(record, "objective", str),
+            effort=_member(record, "effort", str),
+            recipe=_member(record, "recipe", str),
+            architecture=_member(record, "architecture", str),
+            cells=_count(record, "cells"),
+            transistors=_count(record, "transistors"),
+            gates_ge=_quantity(record, "gates_ge"),
+            logic_depth=_count(record, "logic_depth"),
+            cell_counts=_counts(record, "cell_counts"),
+            candidates=_spread(_member(record, "candidates", dict)),
+            verification=_proof(_member(record, "verification", dict)),
+            semantics=_member(record, "semantics", str),
+            versions=_texts(record, "versions"),
+            digest=digest,
+            schema=schema,
+        )
+
+
+def document(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the JSON document that holds records."""
+    return {"schema": SCHEMA, "rows": records}
+
+
+def _spread(record: Mapping[str, Any]) -> Spread:
+    where = "candidates"
+    count, low, median, high = (
+        _count(record, name, where) for name in ("count", "min", "median", "max")
+    )
+    return Spread(count=count, min=low, median=median, max=high)
+
+
+def _proof(record: Mapping[str, Any]) -> Proof:
+    where = "verification"
+    method = _member(record, "method", str, where)
+    if method not in METHODS:
+        raise RowError(f"verification.method must be one of {', '.join(METHODS)}, not {method!r}")
+    vectors, mismatches = (_count(record, name, where) for name in ("vectors", "mismatches"))
+    if mismatches > vectors:
+        raise RowError(f"verification.mismatches must be at most {vectors}, not {mismatches}")
+    regions = _counts(record, "regions", where)
+    return Proof(method=method, vectors=vectors, mismatches=mismatches, regions=regions)
+
+
+def _member(record: Mapping[str, Any], name: str, kind: type[_T], where: str = "") -> _T:
+    path = f"{where}.{name}" if where else name
+    if name not in record:
+        raise RowError(f"{path} is missing")
+    value = record[name]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise RowError(f"{path} must be {_KIND_NAMES[kind]}, not {_kind(value)}")
+    return value
+
+
+def _count(record: Mapping[str, Any], name: str, where: str = "") -> int:
+    value = _member(record, name, int, where)
+    if value < 0:
+        raise RowError(f"{where}{'.' * bool(where)}{name} must not be negative, got {value}")
+    return value
+
+
+def _quantity(record: Mapping[str, Any], name: str) -> float:
+    value = record.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, float):
+        raise RowError(f"{name} must be a number, not {_kind(value)}")
+    if not 0 <= value < float("inf"):
+        raise RowError(f"{name} must be finite and not negative, got {value}")
+    return value
+
+
+def _counts(record: Mapping[str, Any], name: str, where: str = "") -> dict[str, int]:
+    counts = _member(record, name, dict, where)
+    return {str(key): _count(counts, key, name) for key in counts}
+
+
+def _texts(record: Mapping[str, Any], name: str) -> dict[str, str]:
+    texts = _member(record, name, dict)
+    return {str(key): _member(texts, key, str, name) for key in texts}
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value is None else f"{type(value).__name__} {value!r:.40}"

@@ -1,0 +1,279 @@
+"""Results as tables and prose for people. Nothing here computes a result."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from fmacost.reports.compare import Comparison, units_of
+from fmacost.reports.metrics import Better, metric, show_ratio
+from fmacost.reports.row import Row
+from fmacost.sim.formats import FixedFormat, FloatFormat, Format, describe, format_value
+from fmacost.sim.operation import Operation, semantics
+
+if TYPE_CHECKING:
+    from fmacost.hw.technology import Technology
+    from fmacost.reports.bench import Figure
+
+UNPROVEN = "bold red"
+SYNTH_COLUMNS = (
+    "unit", "technology", "cells", "gates_ge", "transistors", "candidates", "logic_depth",
+    "recipe", "verification",
+)  # fmt: skip
+VERIFY_COLUMNS = ("unit", "technology", "verification_method", "vectors", "mismatches", "regions")
+FORMAT_COLUMNS = (
+    "name", "bits", "precision", "emin", "emax", "min_positive", "min", "max", "specials",
+)  # fmt: skip
+
+
+def table(headings: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """Return a plain table; a heading comes with whether its column is of numbers."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading, is_number in headings:
+        made.add_column(heading, justify="right" if is_number else "left", no_wrap=True)
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def row_table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
+    """Return rows as a table of the named metrics; what is not proven is red."""
+    chosen = [metric(name) for name in columns]
+    body = []
+    for row in rows:
+        record = row.to_json()
+        style = "" if row.verification.is_proven else UNPROVEN
+        body.append([Text(column.text(record), style) for column in chosen])
+    is_number = ("vectors", *(c.name for c in chosen if c.better is not Better.NONE))
+    return table([(c.heading, c.name in is_number) for c in chosen], body)
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Return the lines of a comparison, one row for each side, its ratios to the first side."""
+    headline, *others = comparison.technologies
+    first = comparison.formats[0].name
+    headings = [("accumulator", False), ("unit", False), ("cells", True), ("GE", True)]
+    for technology in comparison.technologies:
+        headings += [(f"transistors {technology}", True), (f"/ {first}", True)]
+    headings += [("depth", True), ("verified", False)]
+    made = table(headings, [])
+    for line in comparison.lines:
+        for side in range(len(comparison.formats)):
+            label = line.accumulator if side == 0 else ""
+            row = comparison.row(line, side, headline)
+            is_last = side == len(comparison.formats) - 1
+            if row is None:
+                made.add_row(label, "-", end_section=is_last)
+                continue
+            rest = [comparison.row(line, side, technology) for technology in others]
+            cells = [row.unit, _text("cells", row), _text("gates_ge", row)]
+            for technology, entry in zip(comparison.technologies, [row, *rest], strict=True):
+                ratio = comparison.ratio(line, side, technology) if side else None
+                cells += [
+                    "-" if entry is None else _text("transistors", entry),
+                    "" if ratio is None else show_ratio(ratio),
+                ]
+            unproven = [r for r in (row, *rest) if r and not r.verification.is_proven]
+            verified = _text("verification", (unproven or [row])[0])
+            style = UNPROVEN if unproven else ""
+            cells += [_text("logic_depth", row), verified]
+            made.add_row(label, *(Text(c, style) for c in cells), end_section=is_last)
+    return made
+
+
+def comparison_notes(
+    comparison: Comparison, names: Sequence[str], technologies: Sequence["Technology"]
+) -> str:
+    """Return what the numbers of a comparison mean: everything that they depend on."""
+    headline = technologies[0]
+    rows = list(comparison.rows.values())
+    lines = ["What the numbers mean", *(f"- {name}" for name in names)]
+    lines += [f"- {text}" for text in _unit_notes(units_of(comparison.lines), comparison.formats)]
+    for t in technologies:
+        lines.append(f"- {t.name}: {t.description} (source: {t.source})")
+        lines.append(f"- {t.name}: {_recipe_note([r for r in rows if r.technology == t.name])}")
+    lines.append(
+        f"- cells, GE and depth are those of {headline.name}; one GE is a {headline.nand2} of "
+        f"{headline.transistors[headline.nand2]} transistors"
+    )
+    lines.append(
+        "- combinational units without registers, synthesised for area with no limit on delay: "
+        "read the ratio beside the depth"
+    )
+    lines.append(f"- architecture: {'; '.join(dict.fromkeys(row.architecture for row in rows))}")
+    versions = dict.fromkeys(metric("versions").text(row.to_json()) for row in rows)
+    lines.append(f"- made with {'; '.join(versions)}")
+    lines.append(f"- {verification_note(rows)}")
+    return "\n".join(lines)
+
+
+def _unit_notes(units: Sequence[Operation], known: Sequence[Format]) -> list[str]:
+    """Return what units compute: each further format once, then the policies they share."""
+    formats = dict.fromkeys(f for unit in units for f in (*unit.operands, unit.result))
+    notes = [f"{fmt.name}: {describe(fmt)}" for fmt in formats if fmt not in known]
+    policies: dict[str, list[str]] = {}
+    for unit in units:
+        own = dict.fromkeys((*unit.operands, unit.result))
+        prefix = "; ".join(f"{fmt.name}: {describe(fmt)}" for fmt in own)
+        policies.setdefault(semantics(unit).removeprefix(f"{prefix}; "), []).append(str(unit))
+    return notes + [f"{', '.join(names)}: {policy}" for policy, names in policies.items()]
+
+
+def _recipe_note(rows: Sequence[Row]) -> str:
+    """Return how the rows of one technology came to be the smallest, and the spread."""
+    efforts = ", ".join(sorted({row.effort for row in rows}))
+    tried = sorted({row.candidates.count for row in rows})
+    recipes = ", ".join(sorted({row.recipe for row in rows}))
+    spread = max(row.candidates.max / max(row.candidates.min, 1) for row in rows)
+    if tried == [1]:
+        return f"effort {efforts}, one recipe and no choice: {recipes}"
+    return (
+        f"effort {efforts}, for every unit the smallest of {' or '.join(map(str, tried))} "
+        f"candidates, of which the largest was up to {show_ratio(spread)} as large; winning "
+        f"recipes: {recipes}"
+    )
+
+
+def verification_note(rows: Sequence[Row]) -> str:
+    """Return a sentence on how the rows were verified."""
+    proven = [row for row in rows if row.verification.is_proven]
+    full = sum(row.verification.method == "exhaustive" for row in proven)
+    parts = [f"{full} on every input"] if full else []
+    if len(proven) > full:
+        parts.append(f"{len(proven) - full} on corners and seeded random inputs")
+    text = (
+        f"{len(proven)} of {len(rows)} mapped netlists equal the exact reference"
+        f"{': ' if parts else ''}{' and '.join(parts)}"
+    )
+    return text if len(proven) == len(rows) else f"{text}; rows in red do NOT, or were not checked"
+
+
+def row_notes(rows: Sequence[Row], notes: Sequence[str]) -> str:
+    """Return what each unit computes, what made the numbers and how they were verified."""
+    units = dict.fromkeys(f"{row.unit}: {row.semantics}" for row in rows)
+    made = "; ".join(dict.fromkeys(metric("versions").text(row.to_json()) for row in rows))
+    built = "; ".join(dict.fromkeys(row.architecture for row in rows))
+    how = f"architecture: {built}; effort: {'; '.join(dict.fromkeys(r.effort for r in rows))}"
+    lines = [*notes, *units, how, f"made with {made}", verification_note(rows)]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def format_record(fmt: Format) -> dict[str, Any]:
+    """Return the JSON of a format: range, precision and special codes."""
+    record: dict[str, Any] = {"name": fmt.name, "bits": fmt.width}
+    if isinstance(fmt, FixedFormat):
+        quantum = format_value(fmt.max_value / fmt.max_integer) if fmt.max_integer else "1"
+        low = fmt.min_integer * (fmt.max_value / fmt.max_integer) if fmt.max_integer else -1
+        record |= {
+            "precision": fmt.width - fmt.signed,
+            "emin": None,
+            "emax": None,
+            "min_positive": quantum,
+            "min": str(low) if isinstance(low, int) else format_value(low),
+            "max": format_value(fmt.max_value),
+            "special_codes": {},
+        }
+    else:
+        low = -fmt.max_value
+        record |= {
+            "precision": fmt.precision,
+            "emin": fmt.emin,
+            "emax": fmt.max_exponent + fmt.precision - 1,
+            "min_positive": None if fmt.min_positive is None else format_value(fmt.min_positive),
+            "min": format_value(low),
+            "max": format_value(fmt.max_value),
+            "bias": fmt.bias,
+            "special_codes": _special_codes(fmt),
+        }
+    return record | {"description": describe(fmt)}
+
+
+def format_table(formats: Sequence[Format]) -> Table:
+    """Return formats with their range, precision and special codes."""
+    headings = [
+        (name.replace("_", " "), name not in ("name", "specials")) for name in FORMAT_COLUMNS
+    ]
+    body = []
+    for record in map(format_record, formats):
+        specials = " ".join(f"{name}={code}" for name, code in record["special_codes"].items())
+        cells = {**record, "specials": specials or "-"}
+        body.append(["-" if cells[n] is None else str(cells[n]) for n in FORMAT_COLUMNS])
+    return table(headings, body)
+
+
+def technology_record(technology: "Technology") -> dict[str, Any]:
+    """Return the JSON of a technology, its cells and what they cost included."""
+    return {
+        "name": technology.name,
+        "description": technology.description,
+        "source": technology.source,
+        "gate_equivalent": technology.nand2,
+        "cells": dict(technology.transistors),
+    }
+
+
+def technology_parts(technologies: Sequence["Technology"]) -> list[str]:
+    """Return a paragraph for each technology."""
+    parts = []
+    for t in technologies:
+        cells = ", ".join(f"{name} {count}" for name, count in t.transistors.items())
+        parts.append(
+            f"{t.name}: {t.description}\n- source: {t.source}\n"
+            f"- gate equivalent: {t.nand2}\n- transistors: {cells}\n"
+        )
+    return parts
+
+
+def check_table(checks: Sequence[tuple[str, bool | None, str]]) -> Table:
+    """Return the checks of ``doctor``: ok, missing (optional) or FAILED."""
+    words = {
+        True: Text("ok", "green"),
+        None: Text("missing", "yellow"),
+        False: Text("FAILED", UNPROVEN),
+    }
+    return table(
+        [("check", False), ("", False), ("detail", False)],
+        ([name, words[ok], detail] for name, ok, detail in checks),
+    )
+
+
+def bench_table(figures: Sequence["Figure"]) -> Table:
+    """Return measured ratios of times, with what they should be."""
+    headings = [
+        ("what", False),
+        ("ratio", True),
+        ("goal", True),
+        ("seconds", True),
+        ("note", False),
+    ]
+
+    def cells(figure: "Figure") -> list[str]:
+        times = [t for t in (figure.other_seconds, figure.seconds) if t is not None]
+        ratio = "-" if figure.ratio is None else f"{figure.ratio:.2f}"
+        seconds = " / ".join(f"{t:.2f}" for t in times)
+        return [figure.name, ratio, figure.goal, seconds, figure.note]
+
+    return table(headings, map(cells, figures))
+
+
+def _special_codes(fmt: FloatFormat) -> dict[str, str]:
+    digits = -(-fmt.width // 4)
+    codes = {}
+    if fmt.has_negative_zero:
+        codes["-0"] = 1 << (fmt.width - 1)
+    if fmt.has_infinity:
+        codes["inf"] = fmt.inf_code
+    if fmt.has_nan:
+        codes["nan"] = fmt.nan_code
+    return {name: f"{code:#0{digits + 2}x}" for name, code in codes.items()}
+
+
+def _text(name: str, row: Row) -> str:
+    return metric(name).text(row.to_json())
+
+
+def cache_record(folder: str, entries: Mapping[str, int], size_bytes: int) -> dict[str, Any]:
+    """Return the JSON of what the cache holds."""
+    return {"folder": folder, **entries, "size_bytes": size_bytes}

@@ -1,0 +1,78 @@
+"""Plots need no display, are the same bytes each time, and label what they show."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from fmacost.reports.errors import InputError
+from fmacost.reports.plot import check_plot, draw, write_plot
+from tests.test_compare import make_comparison
+
+pytest.importorskip("matplotlib")
+
+STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("suffix", sorted(STARTS))
+def test_a_plot_is_the_same_bytes_each_time(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    comparison = make_comparison("int8", "e4m3fn")
+    content = draw(comparison, suffix)
+    assert content.startswith(STARTS[suffix])
+    path = tmp_path / f"plot{suffix}"
+    write_plot(comparison, path)
+    assert path.read_bytes() == content
+
+
+def test_a_plot_ignores_the_users_style() -> None:
+    import matplotlib as mpl
+
+    comparison = make_comparison("int8", "e4m3fn")
+    plain = draw(comparison, ".svg")
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "black"}):
+        assert draw(comparison, ".svg") == plain
+        assert mpl.rcParams["font.size"] == 30
+
+
+def test_a_plot_needs_no_pyplot() -> None:
+    draw(make_comparison("int8", "e4m3fn"), ".svg")
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_values_and_ratios_are_labelled() -> None:
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        content = draw(make_comparison("int8", "e4m3fn", unproven="fma:int8"), ".svg").decode()
+    for label in ("1,200", "1.20x", "NOT VERIFIED", "e4m3fn", "exact, 32 products"):
+        assert f"<!-- {label} -->" in content
+
+
+def test_many_formats_and_missing_sides_are_drawn() -> None:
+    names = ("fp32", "int8", "e5m2", "e4m3fn", "int4", "e2m1fn", "e3m2fn")
+    assert draw(make_comparison(*names), ".png")
+
+
+@pytest.mark.parametrize("name", ["plot", "plot.jpg", "plot.svg.txt"])
+def test_another_suffix_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"must end in one of \.png, \.svg, \.pdf"):
+        check_plot(tmp_path / name)
+
+
+def test_a_missing_matplotlib_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"--plot needs matplotlib: pip install 'fmacost\[plot\]'"):
+        check_plot(tmp_path / "plot.png")
+
+
+def test_a_plot_into_nowhere_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file or directory"):
+        check_plot(tmp_path / "none" / "plot.png")
+
+
+def test_a_pdf_holds_no_time() -> None:
+    content = draw(make_comparison("int8", "e4m3fn"), ".pdf")
+    assert b"CreationDate" not in content
