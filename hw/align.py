@@ -12,7 +12,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fmacost.hw.parts.adders import ripple_add
+from fmacost.hw.parts.adders import extend, ripple_add
 from fmacost.hw.parts.shifter import AlignRight
 from fmacost.hw.raw import Case, RawRange
 from fmacost.sim.formats import FloatFormat
@@ -31,8 +31,10 @@ class Window:
     lowest_shift, highest_shift : range of that sum; where negative, it is held at zero
     zero_product_shifts : whether a product of zero would shift an addend out of the window
     zero_addend_clamps : whether an addend of zero must not hold the product at the bottom
-    base : lowest exponent that bit 0 of the window can have
-    span : how far the window's exponent can rise above ``base``
+    lowest, highest : range of the larger one of ``ec`` and ``ea + eb + shift_offset``, or of the
+        one that belongs to the term that is not zero
+    base : exponent of bit 0 of the window less that one
+    lowest_lead : lowest place in the window of the leading one of a sum that is not zero
     """
 
     width: int
@@ -43,8 +45,10 @@ class Window:
     highest_shift: int
     zero_product_shifts: bool
     zero_addend_clamps: bool
+    lowest: int
+    highest: int
     base: int
-    span: int
+    lowest_lead: int
 
     @property
     def clamps(self) -> bool:
@@ -67,25 +71,44 @@ def plan_window(a: RawRange, b: RawRange, c: RawRange, result: FloatFormat) -> W
     # In the addend's units (ec = 1 or fixed): shift = place - below - (qc - qp).
     highest_shift = place - below - (c.quantum - top)
     lowest_shift = place - below - (c.top - quantum)
-    exponents = (a.exponent_bits > 0) + (b.exponent_bits > 0) - (c.exponent_bits > 0)
+    c_first = int(c.exponent_bits > 0)
+    product_first = (a.exponent_bits > 0) + (b.exponent_bits > 0)
+    offset = place - below - (c.quantum - quantum) - product_first + c_first
     # A factor of zero has the smallest exponent, so a zero product shifts less far.
     zero_shift = place - below - c.quantum + max(a.quantum + b.top, a.top + b.quantum)
+    zero_product_shifts = zero_shift > place
     zero_addend_clamps = lowest_shift < 0 and c.quantum - result.quantum_exponent > gap - 2
-    base = c.quantum - place
-    if zero_addend_clamps:
-        base = min(base, quantum - below)
+    smallest = (c_first, product_first + offset)
+    lead = min(_lowest_lead(a, b, c, below), place if zero_product_shifts else place - zero_shift)
     return Window(
         width=width,
         product_place=below,
         addend_place=place,
-        shift_offset=place - below - (c.quantum - quantum) - exponents,
+        shift_offset=offset,
         lowest_shift=lowest_shift,
         highest_shift=highest_shift,
-        zero_product_shifts=zero_shift > place,
+        zero_product_shifts=zero_product_shifts,
         zero_addend_clamps=zero_addend_clamps,
-        base=base,
-        span=max(c.top - place, top - below) - base,
+        lowest=min(smallest) if zero_addend_clamps or zero_product_shifts else max(smallest),
+        highest=max(c_first + c.top - c.quantum, product_first + offset + top - quantum),
+        base=c.quantum - place - c_first,
+        lowest_lead=max(lead, 0),
     )
+
+
+def _lowest_lead(a: RawRange, b: RawRange, c: RawRange, below: int) -> int:
+    """Return a place that the leading one of a non-zero sum does not fall below.
+
+    Sums are multiples of the lower one of the two lowest bits. An addend that reaches below the
+    product by ``t`` places is either so small that the sum keeps the product's leading one, or it
+    may cancel down to its own lowest bit, no lower than ``lead - significand bits``.
+    """
+    leads = [
+        max(x.lead + y.lead - c.significand_bits, c.quantum - x.top - y.top, -below)
+        for x in a.cases
+        for y in b.cases
+    ]
+    return below + min([0, *leads])
 
 
 def _room_below(a: RawRange, b: RawRange, c: RawRange, result: FloatFormat) -> int:
@@ -124,7 +147,8 @@ class Align(wiring.Component):
     product_zero, addend_zero : In(1)
     aligned : Out(window width)
     sticky : Out(1)
-    limit : Out(limit_bits), exponent of the result if its leading one is at the window's top
+    limit : Out(limit_bits), ``ec`` or ``ea + eb + shift_offset``, which is larger, plus
+        ``limit_offset``: the exponent of the result if its leading one is at the window's top
     """
 
     a_exponent: Signal
@@ -152,15 +176,14 @@ class Align(wiring.Component):
                 "addend_zero": In(1),
                 "aligned": Out(window.width),
                 "sticky": Out(1),
-                "limit": Out((window.span + limit_offset).bit_length()),
+                "limit": Out((window.highest + limit_offset).bit_length()),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         window = self.window
-        product = ripple_add(m, self.a_exponent, self.b_exponent)
-        shift, negative = self._shift(m, product)
+        product, shift, negative = self._exponents(m)
         hold: Value = Const(0, 1)
         if window.clamps:
             hold = negative & ~self.addend_zero if window.zero_addend_clamps else negative
@@ -174,45 +197,30 @@ class Align(wiring.Component):
             shifter.amount.eq(shift & (~hold).replicate(len(shift))),
             self.aligned.eq(shifter.window),
             self.sticky.eq(shifter.sticky),
-            self.limit.eq(self._limit(m, product, hold)),
         ]
+        highest = product
+        if window.clamps or window.zero_product_shifts:
+            highest = Mux(hold, extend(self.c_exponent, len(product)), product)
+        m.d.comb += self.limit.eq(add_constant(m, highest, self.limit_offset, len(self.limit)))
         return m
 
-    def _shift(self, m: Module, product: Value) -> tuple[Value, Value]:
-        """Return ``ea + eb - ec + offset`` without its sign, and its sign."""
-        low, high = self.window.lowest_shift, self.window.highest_shift
-        width = max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0) + 1
-        offset = self.window.shift_offset
-        product = Cat(product, Const(0, width))[:width]
-        if len(self.c_exponent):
-            inverted = ~Cat(self.c_exponent, Const(0, width))[:width]
-            # x - ec = x + ~ec + 1; the offset takes the one along where it is not zero.
-            if offset == 0:
-                total = ripple_add(m, product, inverted, 1)[:width]
-            else:
-                difference = ripple_add(m, product, inverted, 0)[:width]
-                total = ripple_add(m, difference, Const((offset + 1) % (1 << width), width))
-        else:
-            total = ripple_add(m, product, Const(offset % (1 << width), width))
-        return total[: width - 1], total[width - 1]
-
-    def _limit(self, m: Module, product: Value, hold: Value) -> Value:
-        """Return the exponent of the window's top, counted from the result's smallest."""
-        window, bits = self.window, len(self.limit)
-        exponents = (self.a.exponent_bits > 0) + (self.b.exponent_bits > 0)
-        quantum = self.a.quantum + self.b.quantum
-        by_product = quantum - exponents - window.product_place - window.base + self.limit_offset
-        by_addend = self.c.quantum - (self.c.exponent_bits > 0) - window.addend_place
-        by_addend += self.limit_offset - window.base
-        difference = by_addend - by_product
-        if not (window.clamps or window.zero_product_shifts):
-            return _plus(m, product, by_product, bits)
-        # Both come to the same sum: choose first, then add the constant once.
-        chosen = Mux(hold, _plus(m, self.c_exponent, difference, bits + 1), product)
-        return _plus(m, chosen, by_product, bits)
+    def _exponents(self, m: Module) -> tuple[Value, Value, Value]:
+        """Return ``ea + eb + offset`` (two's complement), it less ``ec`` without sign, the sign."""
+        window, c_bits = self.window, self.c.exponent_bits
+        low, high = window.lowest_shift, max(window.highest_shift + 1, window.highest)
+        negative_bits = (-low - 1).bit_length() if low < 0 else 0
+        width = max(high.bit_length(), negative_bits, len(self.limit)) + 1
+        total = ripple_add(m, self.a_exponent, self.b_exponent)
+        product = add_constant(m, total, window.shift_offset, width)
+        shift = product
+        if c_bits:
+            inverted = ~extend(self.c_exponent, width)
+            shift = ripple_add(m, product, inverted, 1)[:width]
+        kept = max(window.highest_shift.bit_length(), negative_bits)
+        return product, shift[:kept], shift[kept]
 
 
-def _plus(m: Module, word: Value, constant: int, width: int) -> Value:
+def add_constant(m: Module, word: Value, constant: int, width: int) -> Value:
     """Add a constant of any sign to an unsigned word, modulo ``2**width``."""
     word = Cat(word, Const(0, max(width - len(word), 0)))[:width]
     if constant == 0:

@@ -161,8 +161,9 @@ class Normalise(wiring.Component):
     """Shift a window left until its top bit is one, but at most by ``limit``.
 
     Large shifts go first. Each stage shifts if the bits that would leave are zero and the limit
-    is not used up, so that counting leading zeros, holding the count to the limit and subtracting
-    it from the exponent are one thing. Bits that can no longer reach the result become sticky.
+    allows it, which a comparison that runs along with the stages knows: counting leading zeros
+    and holding the count to the limit are one thing. Bits that can no longer reach the result
+    become sticky. ``lowest_lead`` is where the leading one of a non-zero window is at least.
 
     Members
     -------
@@ -184,10 +185,13 @@ class Normalise(wiring.Component):
     exponent: Signal
     lost: Signal
 
-    def __init__(self, width: int, precision: int, limit_bits: int, *, fixed: bool) -> None:
+    def __init__(
+        self, width: int, precision: int, limit_bits: int, *, lowest_lead: int = 0, fixed: bool
+    ) -> None:
         if width < precision + 1:
             raise ValueError(f"a window needs {precision + 1} bits, not {width}")
         self.fixed = fixed
+        self._max_shift = width - 1 - lowest_lead
         super().__init__(
             {
                 "window": In(width),
@@ -203,20 +207,23 @@ class Normalise(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         word: Value = self.window
-        rest: Value = self.limit
         lost: Value = Const(0, 1)
         sticky: Value = Const(0, 1)
-        stages = len(self.limit) if self.fixed else (len(word) - 1).bit_length()
-        for i in reversed(range(stages)):
+        count = len(self.limit) if self.fixed else self._max_shift.bit_length()
+        limit = extend(self.limit, max(count, len(self.limit)))
+        below_limit = any_bit(limit[count:])  # the shift so far is less than the limit's upper bits
+        amount: list[Value] = []
+        for i in reversed(range(count)):
             step = min(1 << i, len(word))
             shifts = Signal(name=f"shifts_{1 << i}")
             leaving = any_bit(word[len(word) - step :])
             if self.fixed:
-                m.d.comb += shifts.eq(self.limit[i])
+                m.d.comb += shifts.eq(limit[i])
                 lost = lost | (shifts & leaving)
             else:
-                m.d.comb += shifts.eq(~leaving & any_bit(rest[i:]))
-                rest = self._spend(m, rest, i, shifts)
+                m.d.comb += shifts.eq(~leaving & (below_limit | limit[i]))
+                below_limit = below_limit | (limit[i] & ~shifts)
+                amount.insert(0, shifts)
             stage = Signal(len(word), name=f"shifted_{1 << i}")
             m.d.comb += stage.eq(Mux(shifts, Cat(Const(0, step), word[: len(word) - step]), word))
             reach = len(self.significand) + (1 << i)  # what later shifts can bring up, and guard
@@ -232,16 +239,10 @@ class Normalise(wiring.Component):
         ]
         if not self.fixed:
             # No leading one means a subnormal, of exponent zero already, or an exact zero.
+            rest, _ = ripple_subtract(m, limit, Cat(*amount))
             leading = self.significand[-1].replicate(len(self.exponent))
             m.d.comb += self.exponent.eq(rest & leading)
         return m
-
-    def _spend(self, m: Module, rest: Value, place: int, shifts: Value) -> Value:
-        """Subtract ``2**place`` from what is left of the limit, where the stage shifts."""
-        upper, _ = ripple_subtract(m, rest[place:], shifts)
-        left = Signal(len(rest), name=f"left_{1 << place}")
-        m.d.comb += left.eq(Cat(rest[:place], upper))
-        return left
 
 
 class Rounder(wiring.Component):

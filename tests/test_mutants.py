@@ -92,8 +92,24 @@ def _sticky_lost_in_alignment(patch: Patch) -> None:
     patch.setattr(shifter.AlignRight, "elaborate", elaborate)
 
 
-def _no_limit_to_normalisation(patch: Patch) -> None:
-    patch.setattr(stages.Normalise, "_spend", lambda self, m, rest, place, shifts: rest)
+def _no_largest_shift(patch: Patch) -> None:
+    true_init = stages.Normalise.__init__
+
+    def init(self: stages.Normalise, *args: Any, **options: Any) -> None:
+        true_init(self, *args, **options)
+        self._max_shift //= 2
+
+    patch.setattr(stages.Normalise, "__init__", init)
+
+
+def _limit_one_too_high(patch: Patch) -> None:
+    true_top = float_unit.FloatUnit._window_top
+
+    def top(self: float_unit.FloatUnit, *args: int) -> tuple[int, int]:
+        width, offset = true_top(self, *args)
+        return width, offset + 1
+
+    patch.setattr(float_unit.FloatUnit, "_window_top", top)
 
 
 def _sign_of_cancellation(patch: Patch) -> None:
@@ -148,7 +164,8 @@ MUTANTS = [
     Mutant("overflow one code too early", "fma:e3m2ieee", _overflow_one_too_early),
     Mutant("hidden bit for subnormals", "fma:e3m2ieee", _subnormals_with_a_hidden_bit),
     Mutant("alignment drops sticky", "fma:e3m2ieee", _sticky_lost_in_alignment),
-    Mutant("normalisation ignores its limit", "fma:e3m2ieee", _no_limit_to_normalisation),
+    Mutant("normalisation lacks its largest shift", "fma:e3m2ieee", _no_largest_shift),
+    Mutant("exponent of the window off by one", "fma:e3m2ieee", _limit_one_too_high),
     Mutant("x - x is -0 when rounding to nearest", "fma:e3m2ieee", _sign_of_cancellation),
     Mutant("comparison ignores bits below the product", "fma:e3m2ieee", _compare_low),
     Mutant("Baugh-Wooley without its constant", "mul:int4", _no_baugh_wooley_constant),

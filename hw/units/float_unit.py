@@ -4,7 +4,7 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fmacost.hw.align import Align, plan_window
+from fmacost.hw.align import Align, add_constant, plan_window
 from fmacost.hw.parts.adders import ripple_add
 from fmacost.hw.parts.multiplier import Multiplier
 from fmacost.hw.raw import Case, RawRange, raw_range
@@ -12,6 +12,7 @@ from fmacost.hw.stages import AddSigned, Decode, Normalise, Pack, Rounder
 from fmacost.sim.formats import FloatFormat
 from fmacost.sim.operation import Kind, Operation, Rounding
 
+_CHEAP_ZEROS = 3  # zeros at the top of a window that cost less than adding a constant
 _ONE = RawRange(1, 0, 0, 0, Case(0, 0), None)  # the factor that turns an addition into an FMA
 
 
@@ -73,18 +74,18 @@ class FloatUnit(wiring.Component):
         a, b = decoded
         ranges = self._ranges()
         product = self._product(m, a, b)
-        lowest = ranges[0].quantum + ranges[1].quantum
-        span = ranges[0].top + ranges[1].top - lowest
+        quantum = ranges[0].quantum + ranges[1].quantum
         pad = max(self.fmt.precision + 1 - len(product), 0)  # zeros below, for guard and precision
-        exponents = (ranges[0].exponent_bits > 0) + (ranges[1].exponent_bits > 0)
-        width, offset = self._window_top(len(product) + pad, lowest - pad)
-        limit = Signal((span + offset).bit_length())
+        lowest = (ranges[0].exponent_bits > 0) + (ranges[1].exponent_bits > 0)
+        highest = lowest + ranges[0].top + ranges[1].top - quantum
+        width, offset = self._window_top(len(product) + pad, quantum - lowest - pad, lowest)
+        limit = Signal((highest + offset).bit_length())
         total = ripple_add(m, a.exponent, b.exponent)
-        m.d.comb += limit.eq(_add_constant(m, total, offset - exponents, len(limit)))
+        m.d.comb += limit.eq(add_constant(m, total, offset, len(limit)))
         window = Signal(width)
         m.d.comb += window.eq(product << pad)
         sign = a.sign ^ b.sign
-        self._finish(m, window, Const(0, 1), limit, sign)
+        self._finish(m, window, pad, Const(0, 1), limit, sign)
         m.d.comb += [
             self._pack.is_nan.eq(
                 a.is_nan | b.is_nan | (a.is_inf & b.is_zero) | (a.is_zero & b.is_inf)
@@ -102,7 +103,7 @@ class FloatUnit(wiring.Component):
         product = self._product(m, a, b) if b is not None else a.significand
         plan = plan_window(a_range, b_range, c_range, self.fmt)
         pad = max(self.fmt.precision + 1 - plan.width, 0)
-        width, offset = self._window_top(plan.width + pad, plan.base - pad)
+        width, offset = self._window_top(plan.width + pad, plan.base - pad, plan.lowest)
 
         m.submodules.align = align = Align(plan, a_range, b_range, c_range, offset)
         product_sign = a.sign ^ b.sign if b is not None else a.sign
@@ -127,7 +128,8 @@ class FloatUnit(wiring.Component):
         m.d.comb += window.eq(add.magnitude << pad)
         sign = Signal()
         m.d.comb += sign.eq(c.sign ^ (subtract & ~add.x_larger))
-        exact_zero = self._finish(m, window, align.sticky, align.limit, sign)
+        lead = plan.lowest_lead + pad
+        exact_zero = self._finish(m, window, lead, align.sticky, align.limit, sign)
         self._special(m, a, b, c, product_sign, product_zero, sign, subtract & exact_zero)
 
     def _special(
@@ -150,19 +152,27 @@ class FloatUnit(wiring.Component):
             m.d.comb += self._pack.is_inf.eq(is_inf)
         m.d.comb += [self._pack.is_nan.eq(nan), self._pack.negative.eq(negative)]
 
-    def _window_top(self, width: int, base: int) -> tuple[int, int]:
-        """Return the width with room at the top, and the limit at the window's lowest exponent.
+    def _window_top(self, width: int, base: int, lowest: int) -> tuple[int, int]:
+        """Return the window's width with room at the top, and the offset of the limit.
 
-        At a limit of zero the top bits of the window are the result's subnormal bits.
+        With ``exponent`` at least ``lowest``, bit 0 of the window has the exponent ``base +
+        exponent`` and the limit is ``exponent + offset``: at a limit of zero the top bits of the
+        window are the result's subnormal bits. Zeros at the top make the limit positive, and a
+        few more of them cost less than an adder for a negative offset.
         """
-        limit = base + width - self.fmt.precision - self.fmt.quantum_exponent
-        return (width - limit, 0) if limit < 0 else (width, limit)
+        offset = base + width - self.fmt.precision - self.fmt.quantum_exponent
+        room = max(-lowest - offset, 0)
+        if _CHEAP_ZEROS >= -(offset + room) > 0:
+            room = -offset
+        return width + room, offset + room
 
-    def _finish(self, m: Module, window: Signal, sticky: Value, limit: Value, sign: Value) -> Value:
+    def _finish(
+        self, m: Module, window: Signal, lead: int, sticky: Value, limit: Value, sign: Value
+    ) -> Value:
         """Normalise, round and pack; return whether the window and sticky are all zero."""
         fixed = self.fmt.exp_bits <= 1
         m.submodules.normalise = normalise = Normalise(
-            len(window), self.fmt.precision, len(limit), fixed=fixed
+            len(window), self.fmt.precision, len(limit), lowest_lead=lead, fixed=fixed
         )
         exponent_bits = 0 if fixed else len(limit)
         m.submodules.round = rounder = Rounder(
@@ -190,11 +200,3 @@ class FloatUnit(wiring.Component):
             | normalise.lost
             | sticky
         )
-
-
-def _add_constant(m: Module, word: Value, constant: int, width: int) -> Value:
-    total = Signal(max(width, len(word)))
-    m.d.comb += total.eq(word)
-    if constant == 0:
-        return total[:width]
-    return ripple_add(m, total, Const(constant % (1 << len(total)), len(total)))[:width]
