@@ -14,7 +14,7 @@ moved := FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test test-all check bench format clean FORCE
+.PHONY: help setup report test test-all check bench docs format clean FORCE
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -50,8 +50,11 @@ check: setup ## layout, lint, types, tests
 	$(py) -m mypy
 	$(py) -m pytest $(PYTEST_FLAGS)
 
-bench: setup ## measure the speeds that the README quotes
+bench: setup ## measure speeds against Verilator, Yosys and the cache
 	@$(py) -m fmacost.reports.bench
+
+docs: setup ## measure, and rewrite the numbers in README.md and docs/
+	@$(py) -m fmacost.reports.documents
 
 format: setup ## lay out the sources, mend what ruff can
 	$(py) -m ruff format .

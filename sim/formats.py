@@ -14,6 +14,8 @@ MAX_EXP_BITS = 8
 MAX_FRAC_BITS = 23
 MAX_INT_BITS = 64
 MAX_FIXED_BITS = 1024  # an exact sum of 4096 products of e8m23 operands needs 637
+# OCP Microscaling 1.0, 5.3: FP6 and FP4 are called "fn" by ml_dtypes and LLVM, yet have no NaN.
+_FINITE_FN = {(3, 2), (2, 3), (2, 1)}
 BIAS_RANGE = range(-127, 301)  # keeps every product of two operands inside a double's range
 
 
@@ -65,6 +67,8 @@ class FloatFormat:
                 f"'ieee' needs at least 2 exponent bits and 1 fraction bit to hold numbers, "
                 f"infinity and NaN, e{x}m{y} has not"
             )
+        if self.specials is Specials.FN and (x, y) in _FINITE_FN:
+            raise FormatError(f"e{x}m{y}fn is the OCP format without NaN: use Specials.FINITE")
         if self.specials in (Specials.FN, Specials.FNUZ) and x < 1:
             raise FormatError(f"'{self.specials}' needs at least 1 exponent bit, e{x}m{y} has none")
 
@@ -295,9 +299,6 @@ def float_format(
         bias = default_bias(exp_bits, specials)
     return FloatFormat(exp_bits, frac_bits, bias, specials)
 
-
-# OCP Microscaling 1.0, 5.3: FP6 and FP4 are called "fn" by ml_dtypes and LLVM, yet have no NaN.
-_FINITE_FN = {(3, 2), (2, 3), (2, 1)}
 
 _STANDARD = {
     "e4m3fn": float_format(4, 3, Specials.FN),

@@ -326,9 +326,18 @@ def _product_range(factors: tuple[Format, Format]) -> tuple[int, int]:
 
 
 def _overflow_text(operation: Operation) -> str:
-    result = operation.result
+    result, kind = operation.result, operation.kind
     if isinstance(result, FixedFormat):
+        if kind is Kind.MUL and result == _default_result(kind, operation.operands):
+            return "impossible"
         return "saturates" if operation.overflow is Overflow.SAT else "wraps"
     if operation.overflow is Overflow.SAT or not result.has_nan:
         return "saturates"
-    return "infinity" if result.has_infinity else "NaN"
+    beyond = "infinity" if result.has_infinity else "NaN"
+    match operation.rounding:
+        case Rounding.RTZ:
+            return f"largest finite value ({beyond} from infinity)"
+        case Rounding.RDN | Rounding.RUP:
+            return f"{beyond}, or the largest finite value on the side that rounds toward zero"
+        case _:
+            return beyond
