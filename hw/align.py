@@ -78,7 +78,12 @@ def plan_window(a: RawRange, b: RawRange, c: RawRange, result: FloatFormat) -> W
     zero_shift = place - below - c.quantum + max(a.quantum + b.top, a.top + b.quantum)
     zero_product_shifts = zero_shift > place
     zero_addend_clamps = lowest_shift < 0 and c.quantum - result.quantum_exponent > gap - 2
-    smallest = (c_first, product_first + offset)
+    # The larger one, unless the term that it belongs to is zero and must not count.
+    lowest = max(c_first, product_first + offset)
+    if zero_product_shifts:
+        lowest = c_first
+    if zero_addend_clamps:
+        lowest = min(c_first, product_first + offset)
     lead = min(_lowest_lead(a, b, c, below), place if zero_product_shifts else place - zero_shift)
     return Window(
         width=width,
@@ -89,7 +94,7 @@ def plan_window(a: RawRange, b: RawRange, c: RawRange, result: FloatFormat) -> W
         highest_shift=highest_shift,
         zero_product_shifts=zero_product_shifts,
         zero_addend_clamps=zero_addend_clamps,
-        lowest=min(smallest) if zero_addend_clamps or zero_product_shifts else max(smallest),
+        lowest=lowest,
         highest=max(c_first + c.top - c.quantum, product_first + offset + top - quantum),
         base=c.quantum - place - c_first,
         lowest_lead=max(lead, 0),
@@ -210,14 +215,45 @@ class Align(wiring.Component):
         low, high = window.lowest_shift, max(window.highest_shift + 1, window.highest)
         negative_bits = (-low - 1).bit_length() if low < 0 else 0
         width = max(high.bit_length(), negative_bits, len(self.limit)) + 1
-        total = ripple_add(m, self.a_exponent, self.b_exponent)
-        product = add_constant(m, total, window.shift_offset, width)
+        m.submodules.exponent_add = exponent_add = ExponentAdd(
+            self.a.exponent_bits, self.b.exponent_bits, window.shift_offset, width
+        )
+        m.d.comb += [
+            exponent_add.a.eq(self.a_exponent),
+            exponent_add.b.eq(self.b_exponent),
+        ]
+        product: Value = exponent_add.total
         shift = product
         if c_bits:
             inverted = ~extend(self.c_exponent, width)
             shift = ripple_add(m, product, inverted, 1)[:width]
         kept = max(window.highest_shift.bit_length(), negative_bits)
         return product, shift[:kept], shift[kept]
+
+
+class ExponentAdd(wiring.Component):
+    """Add the exponents of two factors and a constant: the exponent of their product.
+
+    Members
+    -------
+    a : In(a_width)
+    b : In(b_width)
+    total : Out(width), ``a + b + offset`` modulo ``2**width``
+    """
+
+    a: Signal
+    b: Signal
+    total: Signal
+
+    def __init__(self, a_width: int, b_width: int, offset: int, width: int) -> None:
+        self.offset = offset
+        super().__init__({"a": In(a_width), "b": In(b_width), "total": Out(width)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        total = ripple_add(m, self.a, self.b)
+        m.d.comb += self.total.eq(add_constant(m, total, self.offset, len(self.total)))
+        return m
 
 
 def add_constant(m: Module, word: Value, constant: int, width: int) -> Value:

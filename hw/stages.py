@@ -4,7 +4,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from fmacost.hw.architecture import Architecture
 from fmacost.hw.parts.adders import carry_chain, extend, ripple_add, ripple_subtract
+from fmacost.hw.parts.multiplier import MultiplyAdd
 from fmacost.hw.parts.shifter import any_bit
 from fmacost.sim.formats import FixedFormat, FloatFormat, Format, Specials
 from fmacost.sim.operation import Operation, Overflow, Rounding
@@ -89,6 +91,16 @@ class Decode(wiring.Component):
                 m.d.comb += self.is_nan.eq(magnitude.all())
             case Specials.FNUZ:
                 m.d.comb += self.is_nan.eq(self.code[-1] & ~any_bit(magnitude))
+
+
+def significand_multiplier(a: Decode, b: Decode, architecture: Architecture) -> MultiplyAdd:
+    """Return a multiplier for the significands of two decoded operands, not wired yet."""
+    widths = len(a.significand), len(b.significand)
+    return MultiplyAdd(
+        *widths, 0, sum(widths), a_signed=False, b_signed=False,
+        multiplier=architecture.multiplier, reduction=architecture.reduction,
+        adder=architecture.adder,
+    )  # fmt: skip
 
 
 class AddSigned(wiring.Component):

@@ -1,39 +1,67 @@
-"""Synthesis: from an operation to the smallest mapped netlist that a portfolio of recipes finds.
+"""Synthesis: from an operation to the best mapped netlist that a portfolio finds.
 
-The portfolio is the same for every unit. Each member is a front (full adders kept as cells, or
-dissolved into logic) and a script for ABC; members with one front share a child process.
+The portfolio is the same for every unit. A member is an architecture, a front (how full adders
+are dissolved into logic, or that they are kept as cells) and a script for ABC. Members with one
+architecture and front share a child process.
 """
 
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
+from fmacost.hw.architecture import DEFAULT_ARCHITECTURE, Architecture
+from fmacost.hw.resubstitute import MAX_INPUT_BITS, resubstitute
 from fmacost.hw.technology import Technology
+from fmacost.hw.timing import delay_fo4
 from fmacost.hw.units.build import TOP, to_rtlil
-from fmacost.hw.yosys import Job, YosysError, run_yosys
+from fmacost.hw.yosys import Finished, Job, YosysError, run_yosys, try_yosys
 from fmacost.sim.netlist import Netlist, NetlistError
 from fmacost.sim.operation import Operation
 
-EFFORTS = ("quick", "normal")
+EFFORTS = ("quick", "normal", "max")
+OBJECTIVES = ("area", "delay", "adp")  # adp: the product of area and delay
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A front and a script, by name."""
+
+    front: str
+    script: str
+
+    def __str__(self) -> str:
+        return f"{self.front}/{self.script}"
+
+    def file(self, index: int) -> str:
+        """Return the name of the netlist that the recipe writes for one unit of a job."""
+        return f"{index}-{self.front}-{self.script}.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One member of the portfolio and what it came to."""
+    """One member of the portfolio and what it came to.
+
+    Attributes
+    ----------
+    cost : transistors, or area in µm² in a technology that has areas
+    delay_fo4 : of the critical path, NaN in a technology without delays
+    """
 
     architecture: str
     recipe: str
-    transistors: int
+    cost: float
+    delay_fo4: float
 
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """The smallest netlist found, and how.
+    """The best netlist found, and how.
 
     Attributes
     ----------
-    candidates : every member of the portfolio, the order in which they were tried
+    candidates : every member of the portfolio that gave a netlist, in the order of the portfolio
     yosys_seconds : wall time of all Yosys processes, added up
     """
 
@@ -44,54 +72,272 @@ class Synthesis:
     yosys_seconds: float
 
 
-def synthesise(
-    operation: Operation,
-    technology: Technology,
-    *,
-    effort: str = "normal",
-    jobs: int | None = None,
-    timeout_s: float = 300.0,
-) -> Synthesis:
-    """Build an operation's unit and return its smallest netlist in a technology.
+# How a full adder is dissolved: logic optimisation does not find one form from another.
+_DISSOLVED = """
+module fmacost_fa (input A, B, CI, output S, CO);
+  wire x = A ^ B;
+  assign S = x ^ CI;
+  assign CO = (A & B) | (CI & x);
+endmodule
+"""
+_LATE = """
+module fmacost_fa (input A, B, CI, output S, CO);
+  wire x = B ^ CI;
+  assign S = x ^ A;
+  assign CO = (B & CI) | (A & x);
+endmodule
+"""
+_MULTIPLEXED = """
+module fmacost_fa (input A, B, CI, output S, CO);
+  wire x = A ^ B;
+  assign S = x ^ CI;
+  assign CO = x ? CI : A;
+endmodule
+"""
+# Kept as cells where no input is constant.
+_KEPT = """
+module fmacost_fa (input A, B, CI, output S, CO);
+  parameter _TECHMAP_CONSTMSK_A_ = 1'b0;
+  parameter _TECHMAP_CONSTMSK_B_ = 1'b0;
+  parameter _TECHMAP_CONSTMSK_CI_ = 1'b0;
+  generate
+    if (_TECHMAP_CONSTMSK_A_ || _TECHMAP_CONSTMSK_B_ || _TECHMAP_CONSTMSK_CI_) begin
+      wire x = A ^ B;
+      assign S = x ^ CI;
+      assign CO = (A & B) | (CI & x);
+    end else
+      \\{cell}  _TECHMAP_REPLACE_
+        (.\\{A} (A), .\\{B} (B), .\\{CI} (CI), .\\{S} (S), .\\{CO} (CO));
+  endgenerate
+endmodule
+"""
+DISSOLVING = {"dissolved": _DISSOLVED, "late": _LATE, "multiplexed": _MULTIPLEXED}
+_FRONTS = (*DISSOLVING, "kept")
+CONSTANTS = """
+module ZERO (output Y); assign Y = 1'b0; endmodule
+module ONE (output Y); assign Y = 1'b1; endmodule
+"""
 
-    Parameters
-    ----------
-    effort : one of ``EFFORTS``
-    jobs : Yosys processes at the same time; None is one for each processor
-    timeout_s : limit on the wall time of each of them
+_CLEAN = "strash;ifraig;scorr;dc2;strash"
+# ABC's compress2rs written out: it is an alias that Yosys' ABC does not have.
+_COMPRESS = (
+    "balance,-l;resub,-K,6,-l;rewrite,-l;resub,-K,6,-N,2,-l;refactor,-l;resub,-K,8,-l;"
+    "balance,-l;resub,-K,8,-N,2,-l;rewrite,-l;resub,-K,10,-l;rewrite,-z,-l;"
+    "resub,-K,10,-N,2,-l;balance,-l;resub,-K,12,-l;refactor,-z,-l;resub,-K,12,-N,2,-l;"
+    "rewrite,-z,-l;balance,-l"
+)
+# SOP balancing (Mishchenko et al. 2011) and delay-aware choices: they turn ripples into trees.
+_FLATTEN = "&get,-n;&st;&if,-g,-K,6;&synch2,-R,20;&put"
+_FAST = f"{_CLEAN};{_FLATTEN};{_FLATTEN};strash;{_COMPRESS.replace(',-l', '')}"
+_ABC_SCRIPTS = {
+    "amap": f"{_CLEAN};dch;amap;topo",
+    "compress": f"strash;ifraig;scorr;{_COMPRESS};{_COMPRESS};dch;amap;topo",
+    "compress3": (
+        f"strash;&get,-n;&fraig,-x;&put;scorr;{_COMPRESS};{_COMPRESS};{_COMPRESS};dch;amap,-m;topo"
+    ),
+    # Bounded by steps and not by time: the same digits on every machine.
+    "deep": f"{_CLEAN};&get,-n;&deepsyn,-I,1,-J,20;&put;dch;amap;topo",
+    "flat-amap": f"{_FAST};dch;amap;topo",
+    "flat-map": f"{_FAST};dch;map,-B,0.9;topo",
+    "flat-nf": f"{_FAST};&get,-n;&dch,-f;&nf;&put;topo",
+    "nf": f"{_CLEAN};{_FLATTEN};{_FLATTEN};&get,-n;&dch,-f;&nf;&put;topo",
+}
+# The estimate everyone knows, as everyone runs it: no portfolio.
+_PLAIN_CMOS2 = Recipe("dissolved", "plain")
+
+_SMALL = (
+    DEFAULT_ARCHITECTURE,
+    Architecture(multiplier="recoded-mac"),
+    Architecture(multiplier="baugh-wooley", reduction="dadda"),
+)
+_QUICK_TREES = (
+    Architecture(reduction="dadda", adder="brent-kung"),
+    Architecture(multiplier="baugh-wooley", reduction="dadda", adder="brent-kung"),
+    Architecture(multiplier="booth", reduction="wallace", adder="sklansky"),
+)
+_SCRIPTS_OF = {  # objective: scripts at normal effort
+    "area": ("amap", "compress3"),
+    "delay": ("flat-nf", "nf"),
+    "adp": ("amap", "flat-amap", "flat-map"),
+}
+Member = tuple[Architecture, Recipe]
+
+
+def portfolio(technology: Technology, objective: str, effort: str) -> tuple[Member, ...]:
+    """Return what is tried for every unit of a technology.
 
     Raises
     ------
     ValueError
-        If ``effort`` is unknown.
-    YosysError
-        If Yosys is missing, fails, takes too long, or gives no usable netlist.
+        If the objective or the effort is unknown.
     """
-    if effort not in EFFORTS:
-        raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, not '{effort}'")
-    recipes = portfolio(technology, effort)
-    rtl = to_rtlil(operation)
-    fronts = list(dict.fromkeys(recipe.front for recipe in recipes))
-    work = [
-        _job([rtl], technology, [recipe for recipe in recipes if recipe.front == front])
-        for front in fronts
-    ]
-    done = run_yosys(work, parallel=jobs or os.cpu_count() or 1, timeout_s=timeout_s)
-    texts = {name: text for finished in done for name, text in finished.outputs.items()}
-    netlists = [_read_netlist(texts[recipe.file(0)], technology) for recipe in recipes]
-    counts = [technology.transistor_count(netlist) for netlist in netlists]
-    best = counts.index(min(counts))
-    architecture = _ARCHITECTURE
-    return Synthesis(
-        netlist=netlists[best],
-        architecture=architecture,
-        recipe=recipes[best].name,
-        candidates=tuple(
-            Candidate(architecture, recipe.name, count)
-            for recipe, count in zip(recipes, counts, strict=True)
-        ),
-        yosys_seconds=sum(finished.seconds for finished in done),
+    for name, value, known in (
+        ("objective", objective, OBJECTIVES),
+        ("effort", effort, EFFORTS),
+    ):
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}, not '{value}'")
+    if technology.name == "cmos2":
+        return ((DEFAULT_ARCHITECTURE, _PLAIN_CMOS2),)
+    scripts = _SCRIPTS_OF[objective]
+    if effort == "quick":
+        return ((DEFAULT_ARCHITECTURE, Recipe("dissolved", scripts[0])),)
+    architectures = _SMALL if objective == "area" else (*_SMALL[:1], *_QUICK_TREES)
+    fronts = ["dissolved", "late"]
+    if effort == "max":
+        fronts += ["multiplexed", "kept"] if technology.full_adder else ["multiplexed"]
+        scripts = (*scripts, "compress", "deep") if objective == "area" else scripts
+    elif technology.area_um2 is not None and technology.full_adder:
+        fronts += ["kept"]
+    return tuple(
+        (architecture, Recipe(front, script))
+        for architecture, front, script in product(architectures, fronts, scripts)
+        if script != "deep" or front == "dissolved"
     )
+
+
+def synthesise(
+    operation: Operation,
+    technology: Technology,
+    *,
+    objective: str = "area",
+    effort: str = "normal",
+    jobs: int | None = None,
+    timeout_s: float = 300.0,
+) -> Synthesis:
+    """Build an operation's unit and return its best netlist in a technology.
+
+    Parameters
+    ----------
+    objective : one of ``OBJECTIVES``
+    effort : one of ``EFFORTS``; at ``max`` the smallest netlist of a unit with at most 24 input
+        bits is resubstituted too
+    jobs : Yosys processes at the same time; None is one for each processor
+    timeout_s : limit on the wall time of each of them; one that takes longer leaves the portfolio
+
+    Raises
+    ------
+    ValueError
+        If ``objective`` or ``effort`` is unknown.
+    YosysError
+        If Yosys is missing, or no member of the portfolio gives a usable netlist.
+    """
+    members = portfolio(technology, objective, effort)
+    netlists, seconds = _netlists(operation, technology, members, jobs, timeout_s)
+    if objective != "area":
+        netlists += _buffered(netlists, technology, weigh_cost=objective == "adp")
+    if objective == "area" and effort == "max" and operation.input_bits <= MAX_INPUT_BITS:
+        netlists += _resubstituted(netlists, technology)
+    scores = [_score(objective, made.candidate) for made in netlists]
+    best = netlists[scores.index(min(scores))]
+    return Synthesis(
+        netlist=best.netlist,
+        architecture=best.candidate.architecture,
+        recipe=best.candidate.recipe,
+        candidates=tuple(made.candidate for made in netlists),
+        yosys_seconds=seconds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    netlist: Netlist
+    candidate: Candidate
+
+
+def _made(netlist: Netlist, technology: Technology, architecture: str, recipe: str) -> _Made:
+    delay = delay_fo4(netlist, technology) if technology.drive else float("nan")
+    return _Made(netlist, Candidate(architecture, recipe, technology.cost(netlist), delay))
+
+
+def _score(objective: str, candidate: Candidate) -> tuple[float, float]:
+    """Return what is minimised, then what decides among equals."""
+    cost, delay = candidate.cost, candidate.delay_fo4
+    match objective:
+        case "area":
+            return cost, delay
+        case "delay":
+            return delay, cost
+        case _:
+            return cost * delay, cost
+
+
+def _netlists(
+    operation: Operation,
+    technology: Technology,
+    members: Sequence[Member],
+    jobs: int | None,
+    timeout_s: float,
+) -> tuple[list[_Made], float]:
+    """Run the portfolio; return what it made and the time of all processes."""
+    shares: dict[tuple[Architecture, str, bool], list[Recipe]] = {}
+    for architecture, recipe in members:
+        key = architecture, recipe.front, recipe.script == "deep"  # the slow one apart
+        shares.setdefault(key, []).append(recipe)
+    rtls = {a: to_rtlil(operation, a) for a in dict.fromkeys(a for a, _ in members)}
+    order = sorted(shares, key=lambda key: not key[2])  # the slow ones first
+    work = [_job([rtls[key[0]]], technology, shares[key]) for key in order]
+    results = try_yosys(work, parallel=jobs or os.cpu_count() or 1, timeout_s=timeout_s)
+    by_share = dict(zip(order, results, strict=True))
+    made: list[_Made] = []
+    for key, recipes in shares.items():
+        result = by_share[key]
+        if isinstance(result, Finished):
+            made += [
+                _made(
+                    _read_netlist(result.outputs[recipe.file(0)], technology),
+                    technology,
+                    str(key[0]),
+                    str(recipe),
+                )
+                for recipe in recipes
+            ]
+    if not made:
+        raise next(result for result in results if isinstance(result, YosysError))
+    return made, sum(result.seconds for result in results if isinstance(result, Finished))
+
+
+_BUFFERED = 3  # candidates that get buffers, the best of an objective first
+_MOST_CELLS_BUFFERED = 3000  # beyond, buffering takes longer than synthesis
+
+
+def _buffered(
+    netlists: Sequence[_Made], technology: Technology, *, weigh_cost: bool
+) -> list[_Made]:
+    """Return the best candidates again, with buffers on nets that drive much."""
+    from fmacost.hw.buffering import buffered
+
+    objective = "adp" if weigh_cost else "delay"
+    best = sorted(netlists, key=lambda made: _score(objective, made.candidate))[:_BUFFERED]
+    return [
+        _made(
+            buffered(made.netlist, technology, weigh_cost=weigh_cost),
+            technology,
+            made.candidate.architecture,
+            f"{made.candidate.recipe}+buffers",
+        )
+        for made in best
+        if technology.drive and len(made.netlist.cells) <= _MOST_CELLS_BUFFERED
+    ]
+
+
+_RESUBSTITUTED = 2  # candidates
+_ROUNDS = 4
+
+
+def _resubstituted(netlists: Sequence[_Made], technology: Technology) -> list[_Made]:
+    """Return the smallest candidates again, resubstituted."""
+    cost = {n: c for n, c in technology.cell_cost.items() if n not in technology.arithmetic}
+    smallest = sorted(netlists, key=lambda made: made.candidate.cost)[:_RESUBSTITUTED]
+    return [
+        _made(
+            resubstitute(made.netlist, cost, rounds=_ROUNDS),
+            technology,
+            made.candidate.architecture,
+            f"{made.candidate.recipe}+resubstitution",
+        )
+        for made in smallest
+    ]
 
 
 def map_quickly(
@@ -101,7 +347,7 @@ def map_quickly(
 
     For checking many units rather than for counting one. Raises YosysError as ``synthesise``.
     """
-    recipe = portfolio(technology, "quick")[0]
+    ((_, recipe),) = portfolio(technology, "area", "quick")
     parallel = min(jobs or os.cpu_count() or 1, len(rtls))
     shares = [rtls[i::parallel] for i in range(parallel)]
     work = [_job(share, technology, [recipe]) for share in shares]
@@ -114,92 +360,17 @@ def map_quickly(
     return [netlist for netlist in netlists if netlist is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A front and a list of Yosys commands that map what it leaves to cells."""
-
-    front: str
-    script: str
-
-    @property
-    def name(self) -> str:
-        """Short name, such as ``dissolved/compress``."""
-        return f"{self.front}/{self.script}"
-
-    def file(self, index: int) -> str:
-        """Name of the netlist that the recipe writes for one unit of a job."""
-        return f"{index}-{self.front}-{self.script}.json"
-
-
-_ARCHITECTURE = "ripple adders, Dadda multiplier, staged normaliser"
-
-# Adder cells dissolved into logic that shares the XOR; kept, where no input is constant.
-_DISSOLVED = """
-module fmacost_fa (input A, B, CI, output S, CO);
-  wire x = A ^ B;
-  assign S = x ^ CI;
-  assign CO = (A & B) | (CI & x);
-endmodule
-"""
-_KEPT = """
-module fmacost_fa (input A, B, CI, output S, CO);
-  parameter _TECHMAP_CONSTMSK_A_ = 1'b0;
-  parameter _TECHMAP_CONSTMSK_B_ = 1'b0;
-  parameter _TECHMAP_CONSTMSK_CI_ = 1'b0;
-  generate
-    if (_TECHMAP_CONSTMSK_A_ || _TECHMAP_CONSTMSK_B_ || _TECHMAP_CONSTMSK_CI_) begin
-      wire x = A ^ B;
-      assign S = x ^ CI;
-      assign CO = (A & B) | (CI & x);
-    end else
-      FA _TECHMAP_REPLACE_ (.A(A), .B(B), .CI(CI), .S(S), .CO(CO));
-  endgenerate
-endmodule
-"""
-_FRONTS = {"dissolved": _DISSOLVED, "kept": _KEPT}
-_CONSTANTS = """
-module ZERO (output Y); assign Y = 1'b0; endmodule
-module ONE (output Y); assign Y = 1'b1; endmodule
-"""
-
-# ABC's compress2rs written out: it is an alias that Yosys' ABC does not have.
-_COMPRESS = (
-    "balance,-l;resub,-K,6,-l;rewrite,-l;resub,-K,6,-N,2,-l;refactor,-l;resub,-K,8,-l;"
-    "balance,-l;resub,-K,8,-N,2,-l;rewrite,-l;resub,-K,10,-l;rewrite,-z,-l;"
-    "resub,-K,10,-N,2,-l;balance,-l;resub,-K,12,-l;refactor,-z,-l;resub,-K,12,-N,2,-l;"
-    "rewrite,-z,-l;balance,-l"
-)
-_ABC_SCRIPTS = {
-    "amap": "strash;ifraig;scorr;dc2;strash;dch;amap;topo",
-    "compress": f"strash;ifraig;scorr;{_COMPRESS};{_COMPRESS};dch;amap;topo",
-    "compress3": (
-        f"strash;&get,-n;&fraig,-x;&put;scorr;{_COMPRESS};{_COMPRESS};{_COMPRESS};dch;amap,-m;topo"
-    ),
-}
-# The estimate everyone knows, as everyone runs it: no portfolio.
-_PLAIN_CMOS2 = Recipe("dissolved", "plain")
-
-
-def portfolio(technology: Technology, effort: str) -> tuple[Recipe, ...]:
-    """Return the recipes that are tried for every unit of a technology at an effort."""
-    if technology.name == "cmos2":
-        return (_PLAIN_CMOS2,)
-    if effort == "quick":
-        return (Recipe("dissolved", "amap"),)
-    return tuple(Recipe(front, script) for front in _FRONTS for script in _ABC_SCRIPTS)
-
-
 def recipe_text(recipe: str) -> str:
     """Return the ABC script of a recipe name, or the Yosys commands of the plain recipe."""
-    script = recipe.partition("/")[2]
+    script = recipe.partition("/")[2].partition("+")[0]
     return _ABC_SCRIPTS.get(script, _plain_commands())
 
 
 def _job(rtls: Sequence[str], technology: Technology, recipes: Sequence[Recipe]) -> Job:
     """Return the job that maps each unit by each recipe; the recipes share one front."""
     files = {f"{i}.il": rtl for i, rtl in enumerate(rtls)}
-    files["adders.v"] = _FRONTS[recipes[0].front]
-    files["constants.v"] = _CONSTANTS
+    files["adders.v"] = _adders(recipes[0].front, technology)
+    files["constants.v"] = CONSTANTS
     files["cells.genlib"] = technology.genlib()
     lines: list[str] = []
     for i in range(len(rtls)):
@@ -220,6 +391,18 @@ def _job(rtls: Sequence[str], technology: Technology, recipes: Sequence[Recipe])
             lines += ["design -load front", *_map_commands(recipe), f"write_json {recipe.file(i)}"]
     outputs = tuple(recipe.file(i) for i in range(len(rtls)) for recipe in recipes)
     return Job("\n".join(lines) + "\n", files, outputs)
+
+
+def _adders(front: str, technology: Technology) -> str:
+    if front in DISSOLVING:
+        return DISSOLVING[front]
+    adder = technology.full_adder
+    if adder is None:
+        raise ValueError(f"technology {technology.name} has no full adder to keep")
+    text = _KEPT.replace("{cell}", adder.cell)
+    for pin, name in adder.pins.items():
+        text = text.replace(f"{{{pin}}}", name)
+    return text
 
 
 def _map_commands(recipe: Recipe) -> list[str]:

@@ -61,8 +61,23 @@ def run_yosys(jobs: Sequence[Job], *, parallel: int, timeout_s: float) -> list[F
         If Yosys cannot be started, fails, takes too long, or leaves an output unwritten. However
         this function is left, no child of it is still running.
     """
+    finished: list[Finished] = []
+    for result in try_yosys(jobs, parallel=parallel, timeout_s=timeout_s, patient=False):
+        if isinstance(result, YosysError):
+            raise result
+        finished.append(result)
+    return finished
+
+
+def try_yosys(
+    jobs: Sequence[Job], *, parallel: int, timeout_s: float, patient: bool = True
+) -> list["Finished | YosysError"]:
+    """Run jobs as ``run_yosys`` does; a job that fails gives its error in the place of outputs.
+
+    Without ``patient`` the first error ends all other jobs too and is raised.
+    """
     command = engine_command()
-    finished: dict[int, Finished] = {}
+    finished: dict[int, Finished | YosysError] = {}
     running: dict[int, _Child] = {}
     waiting = list(enumerate(jobs))
     try:
@@ -70,8 +85,15 @@ def run_yosys(jobs: Sequence[Job], *, parallel: int, timeout_s: float) -> list[F
             while waiting and len(running) < max(parallel, 1):
                 index, job = waiting.pop(0)
                 running[index] = _Child(command, job, timeout_s)
-            for index in [i for i, child in running.items() if child.has_ended()]:
-                finished[index] = running[index].collect()
+            for index, child in list(running.items()):
+                try:
+                    if not child.has_ended():
+                        continue
+                    finished[index] = child.collect()
+                except YosysError as error:
+                    if not patient:
+                        raise
+                    finished[index] = error
                 running.pop(index).close()
             if running:
                 time.sleep(_POLL_S)

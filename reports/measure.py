@@ -27,7 +27,6 @@ from fmacost.sim.operation import Operation, semantics
 if TYPE_CHECKING:
     from fmacost.hw.technology import Technology
 
-OBJECTIVE = "area"
 # As sim.check has them, which is not imported for them: it loads NumPy.
 ALWAYS_EXHAUSTIVE_BITS = 24
 MAX_EXHAUSTIVE_BITS = 32
@@ -51,6 +50,7 @@ class Watcher(Protocol):
 class Settings:
     """How to measure, the same for all units of one run."""
 
+    objective: str = "area"
     effort: str = "normal"
     exhaustive: bool = False
     seed: int = 0
@@ -177,7 +177,7 @@ def _build_key(
         "schema": SCHEMA,
         "unit": str(operation),
         "technology": [technology.name, technology.digest],
-        "objective": OBJECTIVE,
+        "objective": settings.objective,
         "effort": settings.effort,
         "versions": {"fmacost": fmacost.__version__, **tool_versions()},
         "sources": source_digest(),
@@ -240,11 +240,12 @@ def _build(operation: Operation, technology: Technology, settings: Settings) -> 
     made = synthesise(
         operation,
         technology,
+        objective=settings.objective,
         effort=settings.effort,
         jobs=settings.jobs,
         timeout_s=settings.timeout_s,
     )
-    sizes = sorted(candidate.transistors for candidate in made.candidates)
+    sizes = sorted(round(candidate.cost) for candidate in made.candidates)
     return _Built(
         netlist=made.netlist,
         architecture=made.architecture,
@@ -285,19 +286,22 @@ def _row(
     proof: Proof,
     key: Mapping[str, Any],
 ) -> Row:
+    from fmacost.hw.timing import delay_fo4
+
     counts = built.netlist.count()
-    transistors = sum(technology.transistors[name] * n for name, n in counts.items())
+    transistors = technology.transistor_count(built.netlist)
     return Row(
         unit=str(operation),
         technology=technology.name,
-        objective=OBJECTIVE,
+        objective=key["objective"],
         effort=key["effort"],
         recipe=built.recipe,
         architecture=built.architecture,
         cells=len(built.netlist.cells),
         transistors=transistors,
-        gates_ge=transistors / technology.transistors[technology.nand2],
+        gates_ge=technology.gates_ge(built.netlist),
         logic_depth=built.netlist.depth,
+        delay_fo4=round(delay_fo4(built.netlist, technology), 3),
         cell_counts=counts,
         candidates=built.candidates,
         verification=proof,

@@ -130,6 +130,13 @@ METRICS: tuple[Metric, ...] = (
         show_ratio,
     ),
     _quantity("logic_depth", "depth", "cells", "cells on the longest path"),
+    _quantity(
+        "delay_fo4",
+        "FO4",
+        "delays of an inverter that drives four",
+        "delay of the critical path by logical effort, no wires, no sizing",
+        "{:,.1f}".format,
+    ),
     _fact(
         "candidates",
         "min / median / max",

@@ -14,6 +14,15 @@ class Effort(StrEnum):
 
     QUICK = "quick"
     NORMAL = "normal"
+    MAX = "max"
+
+
+class Objective(StrEnum):
+    """What synthesis minimises: the names are those of ``hw.synthesis``."""
+
+    AREA = "area"
+    DELAY = "delay"
+    ADP = "adp"
 
 
 UnitTexts = Annotated[
@@ -30,7 +39,12 @@ TechnologyNames = Annotated[
         "--technology", "-t", metavar="NAME", help="May be given several times.", show_default=False
     ),
 ]
-EffortName = Annotated[Effort, typer.Option(help="How many recipes are tried, for every unit.")]
+EffortName = Annotated[
+    Effort, typer.Option(help="How much is tried, the same for every unit; max takes minutes.")
+]
+ObjectiveName = Annotated[
+    Objective, typer.Option(help="What is minimised; adp is the product of area and delay.")
+]
 Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, help="Yosys processes at once.", show_default="all cores"),

@@ -61,6 +61,7 @@ class Row:
     transistors: int
     gates_ge: float  # transistors over those of the technology's NAND2
     logic_depth: int
+    delay_fo4: float
     cell_counts: dict[str, int]
     candidates: Spread
     verification: Proof
@@ -105,6 +106,7 @@ class Row:
             transistors=_count(record, "transistors"),
             gates_ge=_quantity(record, "gates_ge"),
             logic_depth=_count(record, "logic_depth"),
+            delay_fo4=_quantity(record, "delay_fo4"),
             cell_counts=_counts(record, "cell_counts"),
             candidates=_spread(_member(record, "candidates", dict)),
             verification=_proof(_member(record, "verification", dict)),

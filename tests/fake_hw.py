@@ -23,7 +23,8 @@ MAX_INPUT_BITS = 10
 class Candidate:
     architecture: str
     recipe: str
-    transistors: int
+    cost: float
+    delay_fo4: float
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class FakeHardware:
         operation: Operation,
         technology: Technology,
         *,
+        objective: str = "area",
         effort: str = "normal",
         jobs: int | None = None,
         timeout_s: float = 120.0,
@@ -113,7 +115,7 @@ class FakeHardware:
             raise self.error
         netlist = build(operation, technology, self.flip)
         size = technology.transistor_count(netlist)
-        candidates = tuple(Candidate("mux", f"r{i}", size + 10 * i) for i in range(3))
+        candidates = tuple(Candidate("mux", f"r{i}", size + 10 * i, 1.0) for i in range(3))
         return Synthesis(netlist, "mux", "r0", candidates, 0.25)
 
 

@@ -26,6 +26,7 @@ from tests.test_compare import make_comparison
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = (
     "compare", "synth", "verify", "explain", "formats", "technologies", "doctor", "cache",
+    "breakdown", "ablate", "accumulators",
 )  # fmt: skip
 
 
@@ -98,7 +99,7 @@ BAD = [
     (["synth", "fam:e4m3fn"], "unknown operation 'fam'"),
     (["synth", "e4m3fn"], "'e4m3fn' is no unit"),
     (["synth"], "Missing argument"),
-    (["synth", "fma:int2", "--effort", "max"], "effort"),
+    (["synth", "fma:int2", "--effort", "heroic"], "effort"),
     (["synth", "fma:int2", "--jobs", "0"], "jobs"),
     (["synth", "fma:int2", "--timeout", "soon"], "timeout"),
     (["synth", "fma:int2", "--frob"], "No such option: --frob"),

@@ -168,7 +168,7 @@ MUTANTS = [
     Mutant("exponent of the window off by one", "fma:e3m2ieee", _limit_one_too_high),
     Mutant("x - x is -0 when rounding to nearest", "fma:e3m2ieee", _sign_of_cancellation),
     Mutant("comparison ignores bits below the product", "fma:e3m2ieee", _compare_low),
-    Mutant("Baugh-Wooley without its constant", "mul:int4", _no_baugh_wooley_constant),
+    Mutant("product without the constants of its signs", "mul:int4", _no_baugh_wooley_constant),
     Mutant("addend's sign bit counts positive", "fma:int4+int12", _sign_bit_counts_positive),
     Mutant("carries lost in the tree", "fma:int4+int12", _carry_out_of_place),
     Mutant("saturates at -max", "fma:int4,sat", _saturates_at_minus_max),

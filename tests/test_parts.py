@@ -9,7 +9,6 @@ from amaranth.lib import wiring
 from numpy.typing import NDArray
 
 from fmacost.hw.parts.adders import RippleAdder
-from fmacost.hw.parts.multiplier import Multiplier
 from fmacost.hw.parts.shifter import AlignRight
 from fmacost.hw.stages import AddSigned, Normalise, Rounder
 from fmacost.hw.synthesis import map_quickly
@@ -45,19 +44,6 @@ def every_input(parts: list[wiring.Component]) -> list[tuple[Ports, Ports]]:
 def test_ripple_adder() -> None:
     for ports, out in every_input([RippleAdder(width) for width in (1, 2, 3, 6)]):
         np.testing.assert_array_equal(out["total"], ports["a"] + ports["b"] + ports["carry"])
-
-
-@pytest.mark.parametrize(("a_signed", "b_signed"), [(False, False), (True, True), (True, False)])
-def test_multiplier(a_signed: bool, b_signed: bool) -> None:
-    shapes = [(1, 1), (1, 3), (2, 2), (4, 3), (5, 6), (8, 8)]
-    parts: list[wiring.Component] = [
-        Multiplier(a, b, a_signed=a_signed, b_signed=b_signed) for a, b in shapes
-    ]
-    for (a_width, b_width), (ports, out) in zip(shapes, every_input(parts), strict=True):
-        a, b = ports["a"], ports["b"]
-        a = a - ((a >> (a_width - 1) & 1) << a_width) * a_signed
-        b = b - ((b >> (b_width - 1) & 1) << b_width) * b_signed
-        np.testing.assert_array_equal(out["product"], a * b & ((1 << (a_width + b_width)) - 1))
 
 
 def test_align_right_keeps_sticky() -> None:

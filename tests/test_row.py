@@ -23,6 +23,7 @@ def make_row(unit: str = "fma:e4m3fn", technology: str = "cmos", **changes: Any)
         "transistors": 2400,
         "gates_ge": 600.0,
         "logic_depth": 41,
+        "delay_fo4": 70.25,
         "cell_counts": {"FA": 4, "NAND2": 396},
         "candidates": Spread(count=4, min=2400, median=2500, max=3000),
         "verification": Proof(method="exhaustive", vectors=1 << 24, mismatches=0, regions={}),

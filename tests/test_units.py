@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from fmacost.hw.architecture import DEFAULT_ARCHITECTURE
 from fmacost.hw.units.build import build_unit
 from fmacost.sim.evaluate import Program, pack_planes, unpack_planes
 from fmacost.sim.operation import Kind, Operation, Overflow, Rounding
@@ -118,13 +119,18 @@ def test_golden_rows_of_wide_units_on_the_netlist() -> None:
     assert _check_golden(groups) >= 4
 
 
+@pytest.mark.parametrize("unit", ["fma:uint1*int1+e1m0fn->uint4,sat", "fma:int2+int3->uint5,sat"])
+def test_unsigned_results_saturate_at_zero(unit: str) -> None:
+    assert check_units([unit]) > 0
+
+
 def test_a_unit_says_what_it_cannot_be() -> None:
     from fmacost.hw.units.fixed_unit import FixedUnit
     from fmacost.hw.units.float_unit import FloatUnit
     from fmacost.sim.operation import parse_unit
 
     with pytest.raises(ValueError, match="no float result"):
-        FloatUnit(parse_unit("mul:int8"))
+        FloatUnit(parse_unit("mul:int8"), DEFAULT_ARCHITECTURE)
     with pytest.raises(ValueError, match="no fixed-point result"):
-        FixedUnit(parse_unit("mul:fp16"))
+        FixedUnit(parse_unit("mul:fp16"), DEFAULT_ARCHITECTURE)
     assert isinstance(build_unit(parse_unit("mul:fp16")), FloatUnit)

@@ -2,19 +2,21 @@
 
 Everything is summed in one carry-save tree, partial products and addend alike, so that an
 integer multiply-accumulate has a single carry-propagate adder. Float operands are shifted to
-their place on the grid of the exact sum (Kulisch's accumulator).
+their place on the grid of the exact sum (Kulisch's accumulator). Partial products, compression
+and final addition are submodules so that each can be counted by itself.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fmacost.hw.parts.adders import ripple_add
-from fmacost.hw.parts.compress import Columns, add_constant, dadda, ripple_finish
-from fmacost.hw.parts.multiplier import Multiplier, partial_products
+from fmacost.hw.architecture import Architecture
+from fmacost.hw.parts.adders import net, ripple_add
+from fmacost.hw.parts.compress import Columns, add_constant, finish, reduce
+from fmacost.hw.parts.multiplier import product_columns
 from fmacost.hw.parts.shifter import any_bit
 from fmacost.hw.raw import raw_range
-from fmacost.hw.stages import Decode
+from fmacost.hw.stages import Decode, significand_multiplier
 from fmacost.sim.formats import FixedFormat, Format
 from fmacost.sim.operation import Operation, Overflow, Rounding
 
@@ -32,10 +34,10 @@ class FixedUnit(wiring.Component):
     result: Signal
     invalid: Signal
 
-    def __init__(self, operation: Operation) -> None:
+    def __init__(self, operation: Operation, architecture: Architecture) -> None:
         if not isinstance(operation.result, FixedFormat):
             raise ValueError(f"{operation} has no fixed-point result")
-        self.operation = operation
+        self.operation, self.architecture = operation, architecture
         self.fmt: FixedFormat = operation.result
         ports = {name: In(width) for name, width in operation.input_widths.items()}
         ports["result"] = Out(self.fmt.width)
@@ -45,6 +47,8 @@ class FixedUnit(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        m.submodules.compress = tree = Module()
+        m.submodules.final_add = final = Module()
         decoders: list[Decode] = []
         columns: Columns = [[] for _ in range(self._sum_width())]
         terms = list(zip("abc", self.operation.operands, strict=False))
@@ -54,7 +58,8 @@ class FixedUnit(wiring.Component):
         for name, fmt in terms:
             self._add_term(m, columns, name, fmt, decoders)
         total = Signal(len(columns))
-        m.d.comb += total.eq(ripple_finish(m, dadda(m, columns)))
+        columns = reduce(tree, columns, kind=self.architecture.reduction)
+        final.d.comb += total.eq(finish(final, columns, kind=self.architecture.adder))
         result = self._fit(m, total)
         if self.operation.has_invalid:
             invalid = Signal()
@@ -82,7 +87,8 @@ class FixedUnit(wiring.Component):
         ]
         if self.operation.product is not None:
             tops = [tops[0] + tops[1], *tops[2:]]
-        return max(max(tops) + 2 - self.operation.grid_exponent, modular)
+        # One bit more than the result has: an unsigned result must see the sign of the sum.
+        return max(max(tops) + 2 - self.operation.grid_exponent, modular + 1)
 
     def _rounds_by_sign(self) -> bool:
         """Whether rounding looks at the sign of the exact sum, which a modular sum has not."""
@@ -94,20 +100,24 @@ class FixedUnit(wiring.Component):
         (a_name, a_fmt), (b_name, b_fmt) = terms
         place = a_fmt.quantum_exponent + b_fmt.quantum_exponent - self.operation.grid_exponent
         if isinstance(a_fmt, FixedFormat) and isinstance(b_fmt, FixedFormat):
-            rows = partial_products(
-                getattr(self, a_name), getattr(self, b_name),
-                a_signed=a_fmt.signed, b_signed=b_fmt.signed, width=max(len(columns) - place, 0),
+            m.submodules.partial_products = products = Module()
+            rows = product_columns(
+                products, getattr(self, a_name), getattr(self, b_name),
+                a_signed=a_fmt.signed, b_signed=b_fmt.signed,
+                width=max(len(columns) - place, 0), kind=self.architecture.multiplier,
             )  # fmt: skip
             for i, column in enumerate(rows):
-                columns[place + i].extend(column)
+                columns[place + i].extend(_net_in(products, bit, "partial") for bit in column)
             return
         a, b = self._decode(m, a_name, a_fmt), self._decode(m, b_name, b_fmt)
         decoders += [a, b]
-        m.submodules.multiply = multiplier = Multiplier(len(a.significand), len(b.significand))
+        m.submodules.multiply = multiplier = significand_multiplier(a, b, self.architecture)
         m.d.comb += [multiplier.a.eq(a.significand), multiplier.b.eq(b.significand)]
-        exponent = ripple_add(m, a.exponent, b.exponent)
+        m.submodules.exponent_add = adder = Module()
+        m.submodules.align_product = align = Module()
+        exponent = ripple_add(adder, a.exponent, b.exponent)
         steps = (len(a.exponent) > 0) + (len(b.exponent) > 0)
-        self._place(m, columns, multiplier.product, exponent, steps, a.sign ^ b.sign, place)
+        self._place(align, columns, multiplier.total, exponent, steps, a.sign ^ b.sign, place)
 
     def _add_term(
         self, m: Module, columns: Columns, name: str, fmt: Format, decoders: list[Decode]
@@ -124,8 +134,9 @@ class FixedUnit(wiring.Component):
         decoder = self._decode(m, name, fmt)
         decoders.append(decoder)
         steps = int(len(decoder.exponent) > 0)
+        m.submodules[f"align_{name}"] = align = Module()
         self._place(
-            m, columns, decoder.significand, decoder.exponent, steps, decoder.sign, place
+            align, columns, decoder.significand, decoder.exponent, steps, decoder.sign, place
         )  # fmt: skip
 
     def _decode(self, m: Module, name: str, fmt: Format) -> Decode:
@@ -152,7 +163,7 @@ class FixedUnit(wiring.Component):
         word = word[:room]
         for i in range(len(columns) - place):
             bit = word[i] ^ negative if i < len(word) else negative
-            columns[place + i].append(bit)
+            columns[place + i].append(_net_in(m, bit, "placed"))
         if place < len(columns):
             columns[place].append(negative)
 
@@ -193,3 +204,8 @@ class FixedUnit(wiring.Component):
                 return Const(0, 1)
             case Rounding.RUP:
                 return guard | sticky
+
+
+def _net_in(m: Module, bit: Value, name: str) -> Value:
+    """Compute a bit in a submodule, so that its logic counts there; constants stay constants."""
+    return bit if isinstance(bit, Const) else net(m, bit, name)

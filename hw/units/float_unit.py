@@ -4,11 +4,17 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fmacost.hw.align import Align, add_constant, plan_window
-from fmacost.hw.parts.adders import ripple_add
-from fmacost.hw.parts.multiplier import Multiplier
+from fmacost.hw.align import Align, ExponentAdd, plan_window
+from fmacost.hw.architecture import Architecture
 from fmacost.hw.raw import Case, RawRange, raw_range
-from fmacost.hw.stages import AddSigned, Decode, Normalise, Pack, Rounder
+from fmacost.hw.stages import (
+    AddSigned,
+    Decode,
+    Normalise,
+    Pack,
+    Rounder,
+    significand_multiplier,
+)
 from fmacost.sim.formats import FloatFormat
 from fmacost.sim.operation import Kind, Operation, Rounding
 
@@ -32,10 +38,10 @@ class FloatUnit(wiring.Component):
     result: Signal
     invalid: Signal
 
-    def __init__(self, operation: Operation) -> None:
+    def __init__(self, operation: Operation, architecture: Architecture) -> None:
         if not isinstance(operation.result, FloatFormat):
             raise ValueError(f"{operation} has no float result")
-        self.operation = operation
+        self.operation, self.architecture = operation, architecture
         self.fmt: FloatFormat = operation.result
         ports = {name: In(width) for name, width in operation.input_widths.items()}
         ports["result"] = Out(self.fmt.width)
@@ -65,10 +71,10 @@ class FloatUnit(wiring.Component):
         return [raw_range(f, daz=self.operation.daz) for f in self.operation.operands]
 
     def _product(self, m: Module, a: Decode, b: Decode) -> Value:
-        m.submodules.multiply = multiplier = Multiplier(len(a.significand), len(b.significand))
+        m.submodules.multiply = multiplier = significand_multiplier(a, b, self.architecture)
         m.d.comb += [multiplier.a.eq(a.significand), multiplier.b.eq(b.significand)]
         narrow = min(len(a.significand), len(b.significand)) == 1
-        return multiplier.product[:-1] if narrow else multiplier.product
+        return multiplier.total[:-1] if narrow else multiplier.total
 
     def _multiply_only(self, m: Module, decoded: list[Decode]) -> None:
         a, b = decoded
@@ -80,8 +86,14 @@ class FloatUnit(wiring.Component):
         highest = lowest + ranges[0].top + ranges[1].top - quantum
         width, offset = self._window_top(len(product) + pad, quantum - lowest - pad, lowest)
         limit = Signal((highest + offset).bit_length())
-        total = ripple_add(m, a.exponent, b.exponent)
-        m.d.comb += limit.eq(add_constant(m, total, offset, len(limit)))
+        m.submodules.exponent_add = exponent = ExponentAdd(
+            len(a.exponent), len(b.exponent), offset, len(limit)
+        )
+        m.d.comb += [
+            exponent.a.eq(a.exponent),
+            exponent.b.eq(b.exponent),
+            limit.eq(exponent.total),
+        ]
         window = Signal(width)
         m.d.comb += window.eq(product << pad)
         sign = a.sign ^ b.sign

@@ -1,0 +1,44 @@
+"""Architectures: *how* a unit is built, where there is a choice. The operation does not change."""
+
+from dataclasses import dataclass
+
+from fmacost.hw.parts.adders import ADDERS
+from fmacost.hw.parts.compress import REDUCTIONS
+from fmacost.hw.parts.multiplier import MULTIPLIERS
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The structures of a unit's arithmetic parts.
+
+    Parameters
+    ----------
+    multiplier : one of ``MULTIPLIERS``, how partial products are made
+    reduction : one of ``REDUCTIONS``, how the tree adds them (and an integer's addend)
+    adder : one of ``ADDERS``, the adder that finishes the tree
+
+    Raises
+    ------
+    ValueError
+        If a choice is unknown.
+    """
+
+    multiplier: str = "recoded"
+    reduction: str = "serial"
+    adder: str = "ripple"
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("multiplier", self.multiplier, MULTIPLIERS),
+            ("reduction", self.reduction, REDUCTIONS),
+            ("adder", self.adder, ADDERS),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, not '{value}'")
+
+    def __str__(self) -> str:
+        """Return the choices as a report shows them, such as ``recoded, serial, ripple``."""
+        return f"{self.multiplier}, {self.reduction}, {self.adder}"
+
+
+DEFAULT_ARCHITECTURE = Architecture()
