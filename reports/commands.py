@@ -27,6 +27,8 @@ from fmacost.reports.options import (
     FormatTexts,
     Jobs,
     NoCache,
+    Objective,
+    ObjectiveName,
     Quiet,
     Seed,
     TechnologyNames,
@@ -61,6 +63,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=_epilog("fmacost compare int8 e4m3fn\nfmacost explain 464 --to e4m3fn\nfmacost doctor"),
 )
+PlotFile = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.", show_default=False),
+]
 _COST_COLUMNS = ("cells", "gates_ge", "transistors", "logic_depth", "verification")
 
 
@@ -93,6 +99,7 @@ def compare(
     *,
     formats: FormatTexts,
     technology: TechnologyNames = None,
+    objective: ObjectiveName = Objective.AREA,
     effort: EffortName = Effort.NORMAL,
     jobs: Jobs = None,
     timeout_s: TimeoutSeconds = 120.0,
@@ -102,10 +109,7 @@ def compare(
     export_csv: ExportCsv = None,
     export_md: ExportMd = None,
     export_tex: ExportTex = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.", show_default=False),
-    ] = None,
+    plot: PlotFile = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare the FMAs of formats: same-format, 16-bit, 32-bit and exact accumulators.
@@ -119,13 +123,10 @@ def compare(
         raise InputError(f"compare needs two or more different formats, got {' '.join(formats)}")
     technologies = _technologies(technology or DEFAULT_TECHNOLOGIES)
     exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
-    if plot is not None:
-        from fmacost.reports.plot import check_plot
-
-        check_plot(plot)
+    _check_plot(plot)
     terminal = Terminal(quiet or bool(context.obj))
     lines = expand(chosen)
-    settings = Settings(effort=effort, jobs=jobs, timeout_s=timeout_s)
+    settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
     measured = _measure_all(units_of(lines), technologies, settings, not no_cache, terminal)
     rows = {(m.row.unit, m.row.technology): m.row for m in measured}
     comparison = Comparison(chosen, lines, tuple(t.name for t in technologies), rows)
@@ -164,6 +165,7 @@ def synth(
     *,
     units: UnitTexts,
     technology: TechnologyNames = None,
+    objective: ObjectiveName = Objective.AREA,
     effort: EffortName = Effort.NORMAL,
     exhaustive: Exhaustive = False,
     seed: Seed = 0,
@@ -194,7 +196,8 @@ def synth(
     terminal = Terminal(quiet or bool(context.obj))
     check_exhaustive(operations if exhaustive else [])
     settings = Settings(
-        effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs, timeout_s=timeout_s,
+        objective=objective, effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
+        timeout_s=timeout_s,
         with_netlist=write_netlist is not None,
     )  # fmt: skip
     measured = _measure_all(operations, technologies, settings, not no_cache, terminal)
@@ -220,6 +223,7 @@ def verify(
     technology: TechnologyNames = None,
     exhaustive: Exhaustive = False,
     seed: Seed = 0,
+    objective: ObjectiveName = Objective.AREA,
     effort: EffortName = Effort.NORMAL,
     jobs: Jobs = None,
     timeout_s: TimeoutSeconds = 120.0,
@@ -242,13 +246,191 @@ def verify(
     terminal = Terminal(quiet or bool(context.obj))
     check_exhaustive(operations if exhaustive else [])
     settings = Settings(
-        effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs, timeout_s=timeout_s,
+        objective=objective, effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
+        timeout_s=timeout_s,
         recheck=True,
     )  # fmt: skip
     measured = _measure_all(operations, technologies, settings, not no_cache, terminal)
     _show_rows(measured, units, terminal, as_json=json, is_check=True)
     _write_exports(exports, [m.row.to_json() for m in measured])
     _leave(measured, terminal)
+
+
+@app.command(
+    epilog=_epilog(
+        "fmacost breakdown fma:e4m3fn\n"
+        "fmacost breakdown fma:e4m3fn fma:int8+int32 --plot stages.svg",
+        ("transistors", "verification"),
+    )
+)
+def breakdown(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    plot: PlotFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show where transistors go: each stage by itself, beside the flattened unit. In cmos."""
+    from fmacost.reports import breakdown as stages
+    from fmacost.reports import tables
+
+    operations = _operations(units)
+    exports = _exports(json=export_json, csv=export_csv, md=export_md)
+    _check_plot(plot)
+    terminal = Terminal(quiet or bool(context.obj))
+    (technology,) = _technologies(DEFAULT_TECHNOLOGIES[:1])
+    settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+    measured = _measure_all(operations, [technology], settings, not no_cache, terminal)
+    store = None if no_cache else Cache(cache_folder(), terminal.notify)
+    found = []
+    with terminal.progress(len(operations)) as watcher:
+        for operation, made in zip(operations, measured, strict=True):
+            watcher.begin(f"stages of {operation}")
+            found.append(
+                stages.break_down(operation, technology, made.row, store, timeout_s=timeout_s)
+            )
+            watcher.finish(None)
+    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    if json:
+        _notify_all(notes, terminal)
+        _write_json(stages.records(found), terminal)
+    else:
+        notes += stages.breakdown_notes(found)
+        rows = [b.row for b in found]
+        terminal.show(stages.breakdown_table(found), "", tables.row_notes(rows, notes))
+    for export in exports:
+        write_output(export.path, stages.EXPORTERS[export.kind](found))
+    if plot is not None:
+        from fmacost.reports.plot import draw_breakdown
+
+        write_output(plot, draw_breakdown(found, plot.suffix.lower()))
+    _leave(measured, terminal)
+
+
+@app.command(
+    epilog=_epilog(
+        "fmacost ablate fma:e4m3fn\nfmacost ablate fma:int8+int32 --export-md features.md",
+        ("transistors", "verification"),
+    )
+)
+def ablate(
+    context: typer.Context,
+    *,
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="Such as fma:e4m3fn.")],
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what each feature costs: the same unit without it, proven as such. In cmos."""
+    from fmacost.reports import ablate as features
+    from fmacost.reports import tables
+
+    operation = parse_unit(unit)
+    exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    terminal = Terminal(quiet or bool(context.obj))
+    found = features.variants(operation)
+    settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+    measured = _measure_all(
+        [variant.operation for variant in found],
+        _technologies(DEFAULT_TECHNOLOGIES[:1]), settings, not no_cache, terminal,
+    )  # fmt: skip
+    rows = {made.row.unit: made.row for made in measured}
+    records = features.records(found, rows)
+    notes = [*unit_notes(unit), *features.left_out(operation)]
+    if json:
+        _notify_all(notes, terminal)
+        _write_json(records, terminal)
+    else:
+        text = tables.row_notes(list(rows.values()), notes)
+        terminal.show(features.ablation_table(found, rows), "", text)
+    _write_exports(exports, records)
+    _leave(measured, terminal)
+
+
+@app.command(
+    epilog=_epilog(
+        "fmacost accumulators\nfmacost accumulators --operands int8,e4m3fn --plot accumulators.svg",
+        ("accumulator", "transistors", "verification"),
+    )
+)
+def accumulators(
+    context: typer.Context,
+    *,
+    operands: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help="Formats with commas.", show_default="int4,int8,e2m1fn,...,fp16"
+        ),
+    ] = None,
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    plot: PlotFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what accumulating costs: formats of the operands against addends. In cmos.
+
+    A unit that fails is shown with its reason, the others are measured all the same, and the exit
+    code is 3.
+    """
+    from fmacost.reports import accumulators as matrices
+    from fmacost.reports import tables
+    from fmacost.reports.compare import units_of
+
+    formats = matrices.parse_operands(operands)
+    exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    _check_plot(plot)
+    terminal = Terminal(quiet or bool(context.obj))
+    lines = matrices.expand_matrix(formats)
+    settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+    (technology,) = _technologies(DEFAULT_TECHNOLOGIES[:1])
+    failures: dict[str, str] = {}
+    measured = _measure_all(
+        units_of(lines), [technology], settings, not no_cache, terminal, failures
+    )
+    matrix = matrices.Matrix(formats, lines, {m.row.unit: m.row for m in measured}, failures)
+    if json:
+        _write_json(matrix.records(), terminal)
+    else:
+        text = "\n".join(f"- {note}" for note in matrices.accumulator_notes(matrix))
+        rows = tables.verification_note(list(matrix.rows.values()))
+        published = matrices.beside_published(matrix)
+        terminal.show(
+            matrices.accumulator_table(matrix), "", f"{text}\n- {rows}",
+            *(["", published] if published else []),
+        )  # fmt: skip
+    _write_exports(exports, matrix.records())
+    if plot is not None:
+        from fmacost.reports.plot import draw_accumulators
+
+        write_output(plot, draw_accumulators(matrix, plot.suffix.lower()))
+    _leave(measured, terminal)
+    if failures:
+        raise typer.Exit(TOOL_FAILED)
 
 
 @app.command(
@@ -392,8 +574,12 @@ def _measure_all(
     settings: Settings,
     use_cache: bool,
     terminal: Terminal,
+    failures: dict[str, str] | None = None,
 ) -> list[Measured]:
-    """Measure every unit in every technology, one after the other."""
+    """Measure every unit in every technology, one after the other.
+
+    With ``failures`` a unit that fails is left out and its reason put there, by its name.
+    """
     from fmacost.hw.yosys import YosysError
 
     store = Cache(cache_folder(), terminal.notify) if use_cache else None
@@ -406,7 +592,12 @@ def _measure_all(
             try:
                 made = measure(operation, technology, settings, store, watcher)
             except YosysError as error:
-                raise YosysError(f"{name}: {error}") from error
+                if failures is None:
+                    raise YosysError(f"{name}: {error}") from error
+                failures[str(operation)] = str(error)
+                terminal.complain(f"{name}: {error}")
+                watcher.finish(None)
+                continue
             watcher.finish(None if made.is_cached else _finish_notice(name, made))
             measured.append(made)
     return measured
@@ -452,6 +643,13 @@ def _leave(measured: Iterable[Measured], terminal: Terminal) -> None:
             terminal.complain(made.counterexample)
     if wrong:
         raise typer.Exit(MISMATCH)
+
+
+def _check_plot(path: Path | None) -> None:
+    if path is not None:
+        from fmacost.reports.plot import check_plot
+
+        check_plot(path)
 
 
 def _operations(units: Sequence[str]) -> list[Operation]:

@@ -1,4 +1,4 @@
-"""The comparison as a picture: bars of transistors, drawn without a display.
+"""Comparisons, stages and accumulators as pictures: bars of transistors, without a display.
 
 Colours are told apart by colour-blind eyes (Okabe and Ito 2008) and in grey, hatches help both.
 The same comparison gives the same bytes with the same matplotlib.
@@ -6,10 +6,12 @@ The same comparison gives the same bytes with the same matplotlib.
 
 import importlib.util
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fmacost.reports.accumulators import Matrix
+from fmacost.reports.breakdown import Breakdown, stage_names
 from fmacost.reports.compare import Comparison
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import check_writable, write_output
@@ -17,6 +19,7 @@ from fmacost.reports.metrics import show_ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Metadata that would hold the time or the version of the drawing.
 _METADATA: Mapping[str, dict[str, Any]] = {
@@ -58,15 +61,9 @@ def write_plot(comparison: Comparison, path: Path) -> None:
 
 def draw(comparison: Comparison, suffix: str) -> bytes:
     """Return the content of a plot file; ``suffix`` is ``.png``, ``.svg`` or ``.pdf``."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    columns = len(comparison.technologies)
 
-    settings: dict[Any, Any] = {"svg.hashsalt": "fmacost", "hatch.linewidth": 0.6}
-    with mpl.rc_context():
-        mpl.rcdefaults()  # nothing of the user's own style
-        mpl.rcParams.update(settings)
-        columns = len(comparison.technologies)
-        figure = Figure(figsize=(1.2 + 5.6 * columns, 4.6), layout="constrained")
+    def paint(figure: "Figure") -> None:
         axes = figure.subplots(1, columns, sharey=True, squeeze=False)[0]
         for ax, technology in zip(axes, comparison.technologies, strict=True):
             _draw_bars(ax, comparison, technology)
@@ -75,6 +72,97 @@ def draw(comparison: Comparison, suffix: str) -> bytes:
         figure.legend(handles, labels, title="operands", frameon=False, loc="outside right upper")
         names = " against ".join(fmt.name for fmt in comparison.formats)
         figure.suptitle(f"Transistors of fused multiply-add units: {names}")
+
+    return _render((1.2 + 5.6 * columns, 4.6), paint, suffix)
+
+
+def draw_breakdown(breakdowns: Sequence[Breakdown], suffix: str) -> bytes:
+    """Return a plot file of one bar a unit, its stages stacked; ``suffix`` as in ``draw``."""
+
+    def paint(figure: "Figure") -> None:
+        ax = figure.subplots()
+        places = range(len(breakdowns))
+        bottoms = [0] * len(breakdowns)
+        names = [n for n in stage_names(breakdowns) if any(b.stages.get(n) for b in breakdowns)]
+        for i, name in enumerate(names):
+            heights = [b.stages.get(name, 0) for b in breakdowns]
+            colour, hatch = _STYLES[i % len(_STYLES)]
+            second = i >= len(_STYLES)  # another round of the same colours
+            bars = ax.bar(
+                places, heights, 0.6, bottoms, label=name, color=colour,
+                hatch="oo" if second else hatch, alpha=0.7 if second else 1,
+                edgecolor="black", linewidth=0.6,
+            )  # fmt: skip
+            bottoms = [low + height for low, height in zip(bottoms, heights, strict=True)]
+            smallest = max(b.total for b in breakdowns) / 40
+            labels = [f"{height:,}" if height > smallest else "" for height in heights]
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.85}
+            for text in ax.bar_label(bars, labels, label_type="center", fontsize=8):
+                text.set_bbox(box if text.get_text() else None)
+        for place, b in zip(places, breakdowns, strict=True):
+            ax.hlines(b.row.transistors, place - 0.38, place + 0.38, color="black", linestyle="--")
+            flat = f"sum {b.total:,}, flattened {b.row.transistors:,}"
+            mark = "" if b.row.verification.is_proven else "\nNOT VERIFIED"
+            top = max(b.total, b.row.transistors)
+            ax.annotate(f"{flat}{mark}", (place, top), (0, 3), textcoords="offset points",
+                        ha="center", va="bottom", fontsize=8)  # fmt: skip
+        ax.set_xticks(places, [b.row.unit for b in breakdowns])
+        ax.set_ylabel("transistors")
+        _finish_axes(ax)
+        handles, labels = ax.get_legend_handles_labels()
+        figure.legend(handles[::-1], labels[::-1], frameon=False, loc="outside right center")
+        technology = breakdowns[0].row.technology
+        ax.set_title(f"Transistors by stage in {technology}\ndashed: flattened")
+
+    return _render((3.4 + 1.9 * len(breakdowns), 5.2), paint, suffix)
+
+
+def draw_accumulators(matrix: Matrix, suffix: str) -> bytes:
+    """Return a plot file with a group of bars for each operand format, a bar for each addend."""
+
+    def paint(figure: "Figure") -> None:
+        ax = figure.subplots()
+        width = 0.84 / len(matrix.lines)
+        for i, line in enumerate(matrix.lines):
+            colour, hatch = _STYLES[i % len(_STYLES)]
+            rows = {side: matrix.row(line, side) for side in range(len(matrix.formats))}
+            known = {side: row for side, row in rows.items() if row is not None}
+            bars = ax.bar(
+                [side + (i - (len(matrix.lines) - 1) / 2) * width for side in known],
+                [row.transistors for row in known.values()], width, label=line.accumulator,
+                color=colour, hatch=hatch, edgecolor="black", linewidth=0.6,
+            )  # fmt: skip
+            marks = ["" if r.verification.is_proven else "NOT VERIFIED" for r in known.values()]
+            ax.bar_label(bars, marks, rotation=90, padding=2, fontsize=8)
+        ax.set_yscale("log")
+        ax.set_xticks(range(len(matrix.formats)), [fmt.name for fmt in matrix.formats])
+        ax.set_xlabel("operands")
+        ax.set_ylabel("transistors (logarithmic)")
+        _finish_axes(ax)
+        handles, labels = ax.get_legend_handles_labels()
+        figure.legend(handles, labels, title="addend", frameon=False, loc="outside right center")
+        ax.set_title("Transistors of fused multiply-add units by accumulator")
+
+    return _render((3.6 + 1.1 * len(matrix.formats), 4.8), paint, suffix)
+
+
+def _finish_axes(ax: "Axes") -> None:
+    ax.margins(y=0.12)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.yaxis.set_major_formatter("{x:,.0f}")
+
+
+def _render(size: tuple[float, float], paint: Callable[["Figure"], None], suffix: str) -> bytes:
+    """Return the content of a plot file, without anything of the user's own style."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    settings: dict[Any, Any] = {"svg.hashsalt": "fmacost", "hatch.linewidth": 0.6}
+    with mpl.rc_context():
+        mpl.rcdefaults()  # nothing of the user's own style
+        mpl.rcParams.update(settings)
+        figure = Figure(figsize=size, layout="constrained")
+        paint(figure)
         out = io.BytesIO()
         figure.savefig(out, format=suffix[1:], dpi=150, metadata=_METADATA[suffix])
     return out.getvalue()
