@@ -36,14 +36,20 @@ Function = Callable[[Sequence[Row]], Row]
 
 
 def resubstitute(
-    netlist: Netlist, cost: Mapping[str, float], *, rounds: int, seed: int = 0
+    netlist: Netlist,
+    cost: Mapping[str, float],
+    *,
+    rounds: int,
+    seed: int = 0,
+    wander: float = 0.0,
 ) -> Netlist:
     """Return an equal netlist that costs no more.
 
     Parameters
     ----------
     cost : cost of each cell that may be used; others of the netlist stay as they are
-    rounds : how often every gate is visited at most; deterministic for a seed
+    rounds : how often every gate is visited; deterministic for a seed
+    wander : probability of a change that saves nothing, where none saves; it may open the way
 
     Raises
     ------
@@ -55,9 +61,9 @@ def resubstitute(
         raise ValueError(f"resubstitution needs at most {MAX_INPUT_BITS} input bits, not {bits}")
     if any(len(netlist.library[cell.type].outputs) > 1 for cell in netlist.cells):
         return netlist
-    search = _Search(netlist, cost, seed)
+    search = _Search(netlist, cost, seed, wander)
     for _ in range(rounds):
-        if not search.sweep():
+        if not search.sweep() and wander == 0:
             break
     return search.netlist()
 
@@ -69,12 +75,17 @@ class _Gate:
 
 
 class _Search:
-    def __init__(self, netlist: Netlist, cost: Mapping[str, float], seed: int) -> None:
+    def __init__(
+        self, netlist: Netlist, cost: Mapping[str, float], seed: int, wander: float
+    ) -> None:
         self._original = netlist
         self._cost = cost
         self._library = netlist.library
         self._rng = np.random.default_rng(seed)
-        self._wander = 0.0
+        self._wander = wander
+        self._cheapest_gate = min(
+            (c for n, c in cost.items() if len(netlist.library[n].inputs) == 2), default=0.0
+        )
         self._gates: dict[int, _Gate] = {}
         for cell in netlist.cells:
             kind = netlist.library[cell.type]
@@ -177,13 +188,15 @@ class _Search:
 
     def _improve(self, net: int) -> float:
         cone = self._cone(net)
+        bound = self._gain(net, _Gate("", ()))  # what a replacement for nothing would save
         care = self._care(net, cone)
         on, off = self._values[net] & care, ~self._values[net] & care
-        candidates = [
-            *self._single(on, off, cone),
-            *self._pairs(on, off, cone),
-            *self._local(net, on, off, cone),
-        ]
+        candidates = list(self._single(on, off, cone))
+        if bound > self._cheapest_gate:
+            candidates += [
+                *self._pairs(on, off, cone, bound),
+                *self._local(net, on, off, cone, bound),
+            ]
         scored = [(self._gain(net, gate), i) for i, gate in enumerate(candidates)]
         for gain, i in sorted(scored, key=lambda s: (-s[0], s[1]))[:4]:
             if gain > _LEAST_GAIN and self._try(net, candidates[i]):
@@ -215,7 +228,7 @@ class _Search:
     def _inverter(self) -> str:
         return self._cheapest(1, 0b01)[0]
 
-    def _pairs(self, on: Row, off: Row, cone: set[int]) -> Iterable[_Gate]:
+    def _pairs(self, on: Row, off: Row, cone: set[int], bound: float) -> Iterable[_Gate]:
         """Yield two-input gates: a conjunction or disjunction of two literals."""
         allowed = np.array([net not in cone and net > 1 for net in self._known])
         for inverted in (False, True):  # De Morgan: a disjunction is a conjunction of the others
@@ -236,7 +249,7 @@ class _Search:
                 nets = (self._known[index[x]], self._known[index[y]])
                 yield _Gate(name, tuple(nets[k] for k in order))
 
-    def _local(self, net: int, on: Row, off: Row, cone: set[int]) -> Iterable[_Gate]:
+    def _local(self, net: int, on: Row, off: Row, cone: set[int], bound: float) -> Iterable[_Gate]:
         """Yield gates of any type fed by nets near a net."""
         near = self._near(net, cone)
         cared = np.unpackbits((on | off).view(np.uint8)).nonzero()[0][:_CARED]
@@ -257,6 +270,8 @@ class _Search:
                 must_zero = weights[seen[: 1 << size]].sum()
                 must_one = weights[seen[1 << size :]].sum()
                 for name, order in self._matching(size, must_one, must_zero):
+                    if self._cost[name] > bound:
+                        break
                     yield _Gate(name, tuple(nets[k] for k in order))
 
     def _near(self, net: int, cone: set[int]) -> list[int]:

@@ -137,6 +137,8 @@ _ABC_SCRIPTS = {
     ),
     # Bounded by steps and not by time: the same digits on every machine.
     "deep": f"{_CLEAN};&get,-n;&deepsyn,-I,1,-J,20;&put;dch;amap;topo",
+    "choices": "strash;ifraig;dch;amap;topo",  # for what is mapped already
+    "choices-mux": "strash;ifraig;dch;amap,-m;topo",
     "flat-amap": f"{_FAST};dch;amap;topo",
     "flat-map": f"{_FAST};dch;map,-B,0.9;topo",
     "flat-nf": f"{_FAST};&get,-n;&dch,-f;&nf;&put;topo",
@@ -227,7 +229,7 @@ def synthesise(
     if objective != "area":
         netlists += _buffered(netlists, technology, weigh_cost=objective == "adp")
     if objective == "area" and effort == "max" and operation.input_bits <= MAX_INPUT_BITS:
-        netlists += _resubstituted(netlists, technology)
+        netlists += _resubstituted(netlists, technology, timeout_s)
     scores = [_score(objective, made.candidate) for made in netlists]
     best = netlists[scores.index(min(scores))]
     return Synthesis(
@@ -322,22 +324,56 @@ def _buffered(
 
 
 _RESUBSTITUTED = 2  # candidates
-_ROUNDS = 4
+_CYCLES = 8
+_WANDER = 0.1
 
 
-def _resubstituted(netlists: Sequence[_Made], technology: Technology) -> list[_Made]:
-    """Return the smallest candidates again, resubstituted."""
+def _resubstituted(
+    netlists: Sequence[_Made], technology: Technology, timeout_s: float
+) -> list[_Made]:
+    """Return the smallest candidates again, resubstituted and mapped anew in turn.
+
+    Resubstitution leaves logic that mapping can share again, and the other way round: the two
+    take turns, each from what the other left, and the smallest netlist on the way is kept.
+    """
     cost = {n: c for n, c in technology.cell_cost.items() if n not in technology.arithmetic}
-    smallest = sorted(netlists, key=lambda made: made.candidate.cost)[:_RESUBSTITUTED]
-    return [
-        _made(
-            resubstitute(made.netlist, cost, rounds=_ROUNDS),
-            technology,
-            made.candidate.architecture,
-            f"{made.candidate.recipe}+resubstitution",
+    made = []
+    for start in sorted(netlists, key=lambda made: made.candidate.cost)[:_RESUBSTITUTED]:
+        best = netlist = start.netlist
+        for cycle in range(_CYCLES):
+            netlist = resubstitute(netlist, cost, rounds=1, seed=cycle, wander=_WANDER)
+            best = min(best, netlist, key=technology.cost)
+            netlist = min(_remapped(netlist, technology, timeout_s), key=technology.cost)
+            best = min(best, netlist, key=technology.cost)
+        made.append(
+            _made(
+                best,
+                technology,
+                start.candidate.architecture,
+                f"{start.candidate.recipe}+resubstitution",
+            )
         )
-        for made in smallest
-    ]
+    return made
+
+
+_REMAPPING = ("choices", "choices-mux", "compress3")
+
+
+def _remapped(netlist: Netlist, technology: Technology, timeout_s: float) -> list[Netlist]:
+    """Return a mapped netlist mapped anew by several scripts."""
+    recipes = [Recipe("mapped", script) for script in _REMAPPING]
+    lines = ["read_verilog netlist.v", f"hierarchy -top {TOP}", "proc", "flatten", "opt -full"]
+    lines += [f"synth -flatten -noabc -run coarse:check -top {TOP}", "design -save front"]
+    for recipe in recipes:
+        lines += ["design -load front", *_map_commands(recipe), f"write_json {recipe.file(0)}"]
+    files = {
+        "netlist.v": netlist.to_verilog(),
+        "constants.v": CONSTANTS,
+        "cells.genlib": technology.genlib(),
+    }
+    job = Job("\n".join(lines) + "\n", files, tuple(recipe.file(0) for recipe in recipes))
+    (done,) = run_yosys([job], parallel=1, timeout_s=timeout_s)
+    return [_read_netlist(done.outputs[recipe.file(0)], technology) for recipe in recipes]
 
 
 def map_quickly(
