@@ -38,8 +38,8 @@ $(stamp): pyproject.toml constraints.txt $(moved)
 report: setup ## int8 against fp8 e4m3: the main job
 	@$(py) -m fmacost compare int8 e4m3fn
 
-test: setup ## the tests; with SLOW=1 the slow ones too
-	$(py) -m pytest $(PYTEST_FLAGS) $(if $(SLOW),-m "")
+test: setup ## the tests; with SLOW=1 the slow ones too, with SLOW=only just those
+	$(py) -m pytest $(PYTEST_FLAGS) $(if $(SLOW),-m "$(if $(filter only,$(SLOW)),slow)")
 
 test-all: ## all tests, the slow ones too
 	@$(MAKE) --no-print-directory test SLOW=1

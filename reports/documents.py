@@ -1,0 +1,656 @@
+"""Keep the numbers in the documents true: measure, and rewrite the regions marked for it.
+
+A region lies between two comments. ``<!-- numbers: NAME -->`` starts one that is computed from
+cost rows, ``<!-- run -->`` one with commands and what they print; ``<!-- end -->`` ends both.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from fmacost.hw.technology import get_technology
+from fmacost.hw.yosys import YosysError
+from fmacost.reports import ablate, accumulators, breakdown
+from fmacost.reports.cache import Cache, cache_folder
+from fmacost.reports.compare import Comparison, Line, expand, units_of
+from fmacost.reports.export import write_output
+from fmacost.reports.measure import Settings, measure
+from fmacost.reports.metrics import METRICS, Better, metric, show_count, show_ratio, show_spread
+from fmacost.reports.options import DEFAULT_TECHNOLOGIES
+from fmacost.reports.row import Row
+from fmacost.reports.tables import verification_note
+from fmacost.reports.terminal import PROSE_WIDTH, Terminal, UnitWatcher
+from fmacost.sim.formats import parse_format
+from fmacost.sim.operation import exact_format, parse_unit
+
+DIFFERENT, USAGE, TOOL_FAILED = 1, 2, 3
+HEADLINE = ("int8", "e4m3fn")
+OTHER_FORMATS = (
+    "int4", "int8", "e2m1fn", "e2m3fn", "e3m2fn", "e4m3fnuz", "e4m3fn", "e5m2", "bf16", "fp16",
+)  # fmt: skip
+USUAL = ("fma:int8+int32", "fma:e4m3fn")  # the units that people build
+FLOAT = USUAL[1]
+OBJECTIVES = ("area", "delay")
+# A part of the matrix: all of it takes too long to be made anew with every document.
+ACCUMULATED = "int4,int8,e2m1fn,e4m3fn,e5m2"
+# The product of two e4m3fn is exact in bf16: eight bits of significand, and room below and above.
+PRODUCTS = ("mul:int8", "mul:e4m3fn->bf16", "mul:e4m3fn")
+KULISCH_FORMATS = ("e2m1fn", "e2m3fn", "e3m2fn", "e4m3fn", "e5m2", "int4", "int8")
+KULISCH_PRODUCTS = (1, 32, 4096)
+SIMPLE_CELLS = ("INV", "NAND2", "NOR2")
+COMPOUND_PREFIXES = ("AOI", "OAI", "AO", "OA")
+_REGION = re.compile(
+    r"(?P<start><!-- (?:numbers: (?P<name>[a-z0-9-]+)|run) -->\n)"
+    r"(?P<body>.*?)(?P<end><!-- end -->)",
+    re.DOTALL,
+)
+_MARK = re.compile(r"<!-- (?:numbers\b|run\b|end\b)")
+_PROMPT = "$ "
+
+
+class Peer(NamedTuple):
+    """A unit of others, mapped by Yosys 0.70 as cmos2 is. Quoted, not measured here."""
+
+    name: str
+    source: str
+    configuration: str
+    cells: int | None
+    transistors: int
+    depth: int | None
+
+
+# All are IEEE e4m3 (infinity, 240 the largest), with subnormals, RNE tied, flags left open, no
+# registers, and right on all 2^24 inputs but for the payloads of NaN.
+FLOAT_PEERS = (
+    Peer(
+        "Muntjac, repaired", "https://github.com/lowRISC/muntjac",
+        "two mends: a zero factor, one more guard bit; as published wrong on 21,060 inputs",
+        1384, 5158, 108,
+    ),
+    Peer(
+        "HardFloat, recoded", "https://github.com/bsg-external/HardFloat",
+        "operands and result stay in its own 9-bit code", 1492, 5674, 88,
+    ),
+    Peer(
+        "FPnew (CVFPU)", "https://github.com/pulp-platform/cvfpu",
+        "`fpnew_fma`, one format", 1532, 5796, 104,
+    ),
+    Peer(
+        "CORE-V Wally", "https://github.com/openhwgroup/cvw",
+        "unpack, fma, postprocess", 1635, 6134, 77,
+    ),
+    Peer(
+        "HardFloat", "https://github.com/bsg-external/HardFloat",
+        "with converters from and to IEEE codes", 1669, 6306, 97,
+    ),
+)  # fmt: skip
+# int8 * int8 + int32, wraps; multipliers right on all 2^16 inputs, `a*b+c` on 2^20 of them.
+INTEGER_PEERS = (
+    Peer(
+        "ArithsGen", "https://github.com/ehw-fit/ariths-gen",
+        "signed Dadda, ripple carry, then `+c`", 1173, 4288, 83,
+    ),
+    Peer(
+        "ArithsGen", "https://github.com/ehw-fit/ariths-gen",
+        "signed array, then `+c`", 1203, 4506, 86,
+    ),
+    Peer(
+        "ArithsGen", "https://github.com/ehw-fit/ariths-gen",
+        "signed Wallace, ripple carry, then `+c`", 1211, 4510, 70,
+    ),
+    Peer(
+        "ArithsGen", "https://github.com/ehw-fit/ariths-gen",
+        "signed carry-save array, ripple carry, then `+c`", 1231, 4510, 72,
+    ),
+    Peer(
+        "Yosys", "https://github.com/YosysHQ/yosys",
+        "`a*b+c`, `synth -booth`", None, 4580, None,
+    ),
+    Peer(
+        "EvoApproxLib", "https://github.com/ehw-fit/evoapproxlib",
+        "`mul8s_1KV8`, its exact one, then `+c`", 1342, 5098, 80,
+    ),
+    Peer(
+        "Yosys", "https://github.com/YosysHQ/yosys",
+        "`a*b+c`, `synth` as it is", 2207, 8316, 71,
+    ),
+)  # fmt: skip
+_TERMINAL_VARIABLES = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS")
+
+
+class DocumentError(ValueError):
+    """A document whose regions cannot be made. The message is one line."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Proven cost rows, measured when they are first asked for.
+
+    Parameters
+    ----------
+    store : None measures everything anew
+    """
+
+    store: Cache | None
+    watcher: UnitWatcher
+    known: dict[tuple[str, str, str], Row] = field(default_factory=dict)
+
+    def __call__(
+        self, unit: str, technology: str = DEFAULT_TECHNOLOGIES[0], objective: str = OBJECTIVES[0]
+    ) -> Row:
+        """Return the row of a unit; raise DocumentError if its netlist is not proven."""
+        key = unit, technology, objective
+        if key not in self.known:
+            self.watcher.begin(f"{unit} in {technology}")
+            made = measure(
+                parse_unit(unit), get_technology(technology), Settings(objective=objective),
+                self.store, self.watcher,
+            )  # fmt: skip
+            if not made.row.verification.is_proven:
+                raise DocumentError(f"{unit} in {technology} is not proven: {made.counterexample}")
+            self.known[key] = made.row
+        return self.known[key]
+
+    def stages(self, unit: str) -> breakdown.Breakdown:
+        """Return the stages of a unit beside its row; raise as a call does."""
+        technology = get_technology(DEFAULT_TECHNOLOGIES[0])
+        self.watcher.begin(f"stages of {unit}")
+        return breakdown.break_down(
+            parse_unit(unit), technology, self(unit), self.store, timeout_s=Settings().timeout_s
+        )
+
+
+def regions(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the name (or the commands) and the content of every region of a document.
+
+    Raises
+    ------
+    DocumentError
+        If a mark belongs to no region.
+    """
+    found = list(_REGION.finditer(text))
+    marks = len(_MARK.findall(text))
+    if marks != 2 * len(found) or any(_MARK.search(match["body"]) for match in found):
+        raise DocumentError(
+            "a region must be '<!-- numbers: NAME -->' or '<!-- run -->', content, '<!-- end -->', "
+            "each mark on a line of its own"
+        )
+    for match in found:
+        yield _title(match), match["body"]
+
+
+def render(text: str, rows: Rows) -> tuple[str, list[str]]:
+    """Return a document with all regions made anew, and the names of those that changed."""
+    list(regions(text))
+    changed = []
+
+    def replace(match: re.Match[str]) -> str:
+        title = _title(match)
+        if match["name"] is None:
+            body = run_block(match["body"])
+        elif match["name"] in NUMBERS:
+            body = f"\n{NUMBERS[match['name']](rows)}\n\n"
+        else:
+            raise DocumentError(f"no numbers are called '{title}'; known: {', '.join(NUMBERS)}")
+        if body != match["body"]:
+            changed.append(title)
+        return f"{match['start']}{body}{match['end']}"
+
+    return _REGION.sub(replace, text), changed
+
+
+def run_block(body: str) -> str:
+    """Return a block of commands with what each of them prints on stdout."""
+    parts = [f"{_PROMPT}{command}\n{output_of(command)}" for command in _commands(body)]
+    return "```console\n" + "\n".join(parts) + "```\n"
+
+
+def output_of(command: str) -> str:
+    """Return what a ``fmacost`` command prints when nobody sits at a terminal.
+
+    Raises
+    ------
+    DocumentError
+        If it is another program, or fails.
+    """
+    program, *arguments = shlex.split(command)
+    if program != "fmacost":
+        raise DocumentError(f"only fmacost can be run in a document, not '{command}'")
+    environment = {k: v for k, v in os.environ.items() if k not in _TERMINAL_VARIABLES}
+    with tempfile.TemporaryDirectory(prefix="fmacost-") as scratch:
+        done = subprocess.run(
+            [sys.executable, "-m", "fmacost", *arguments],
+            check=False, capture_output=True, encoding="utf-8", cwd=scratch,
+            env={**environment, "PYTHONIOENCODING": "utf-8"},
+        )  # fmt: skip
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise DocumentError(f"'{command}' ends with {done.returncode}: {reason}")
+    return done.stdout
+
+
+def _commands(body: str) -> list[str]:
+    lines = body.splitlines()
+    return [line.removeprefix(_PROMPT) for line in lines if line.startswith(_PROMPT)]
+
+
+def _title(match: re.Match[str]) -> str:
+    return match["name"] or "; ".join(_commands(match["body"]))
+
+
+def _comparison(rows: Rows) -> Comparison:
+    formats = tuple(map(parse_format, HEADLINE))
+    lines = expand(formats)
+    units = map(str, units_of(lines))
+    known = {(u, t): rows(u, t) for u in units for t in DEFAULT_TECHNOLOGIES}
+    return Comparison(formats, lines, DEFAULT_TECHNOLOGIES, known)
+
+
+def _answer(rows: Rows) -> str:
+    """Return the sentence that ``compare`` ends with."""
+    return _prose(_comparison(rows).answer())
+
+
+def _comparison_table(rows: Rows) -> str:
+    comparison = _comparison(rows)
+    headline, baseline = comparison.technologies
+    body = []
+    for line in comparison.lines:
+        for side in range(len(comparison.formats)):
+            row, other = (comparison.row(line, side, t) for t in comparison.technologies)
+            if row is None or other is None:
+                continue
+            body.append(
+                [
+                    line.accumulator if side == 0 else "",
+                    _code(row.unit),
+                    *_texts(row, "cells", "gates_ge", "transistors"),
+                    _ratio(comparison, line, side, headline),
+                    *_texts(other, "transistors"),
+                    _ratio(comparison, line, side, baseline),
+                    *_texts(row, "logic_depth", "verification"),
+                ]
+            )
+    to_first = f"/ {HEADLINE[0]}"
+    headings = ["accumulator", "unit", "cells", "GE", f"transistors, {headline}", to_first]
+    headings += [f"transistors, {baseline}", to_first, "depth", "verified"]
+    return _table(headings, body, numbers=range(2, 9))
+
+
+def _range(rows: Rows) -> str:
+    """Return in one sentence how far the ratio depends on the accumulator."""
+    comparison = _comparison(rows)
+    technology = comparison.technologies[0]
+    ratios = [(comparison.ratio(line, 1, technology), line) for line in comparison.lines]
+    known = sorted(((r, line.accumulator) for r, line in ratios if r is not None))
+    (low, narrow), (high, wide) = known[0], known[-1]
+    first, second = HEADLINE
+    return (
+        f"The accumulator decides how far {second} is from {first}: "
+        f"{show_ratio(low)} ({narrow}) to {show_ratio(high)} ({wide})."
+    )
+
+
+def _baseline(rows: Rows) -> str:
+    """Return what the same units come to in both technologies, and the cells behind it."""
+    headline, baseline = DEFAULT_TECHNOLOGIES
+    table = []
+    units = [str(unit) for unit in units_of(expand(tuple(map(parse_format, HEADLINE))))]
+    for unit in [*units, *PRODUCTS]:
+        row, other = rows(unit, headline), rows(unit, baseline)
+        table.append(
+            [
+                _code(unit),
+                *_texts(row, "transistors"),
+                *_texts(other, "transistors"),
+                show_ratio(other.transistors / row.transistors),
+                *(f"{share:.0%}" for share in _shares(row)),
+            ]
+        )
+    headings = ["unit", headline, baseline, f"{baseline} / {headline}"]
+    headings += ["in INV, NAND2, NOR2", "in compound gates", "in other cells"]
+    return _table(headings, table, numbers=range(1, 7))
+
+
+def _shares(row: Row) -> tuple[float, float, float]:
+    """Return the parts of a row's transistors: cells that cmos2 has too, compound gates, others."""
+    costs = get_technology(row.technology).transistors
+    sums = [0, 0, 0]
+    for name, n in row.cell_counts.items():
+        kind = 0 if name in SIMPLE_CELLS else 1 if name.startswith(COMPOUND_PREFIXES) else 2
+        sums[kind] += costs[name] * n
+    simple, compound, other = (total / row.transistors for total in sums)
+    return simple, compound, other
+
+
+def _spread(rows: Rows) -> str:
+    units = [str(unit) for unit in units_of(expand(tuple(map(parse_format, HEADLINE))))]
+    body = []
+    for unit in [*units, *PRODUCTS]:
+        row = rows(unit)
+        larger = row.candidates.max / max(row.candidates.min, 1)
+        spread = show_spread(row.to_json()["candidates"])
+        body.append([_code(unit), spread, show_ratio(larger), _code(row.recipe)])
+    headings = ["unit", "min / median / max", "max / min", "smallest by"]
+    return _table(headings, body, numbers=range(1, 3))
+
+
+def _unit_table(rows: Rows, units: Sequence[str]) -> str:
+    body = []
+    first = rows(units[0])
+    for unit in units:
+        row = rows(unit)
+        body.append(
+            [
+                _code(row.unit),
+                *_texts(row, "cells", "gates_ge", "transistors"),
+                show_ratio(row.transistors / first.transistors),
+                *_texts(row, "logic_depth", "verification"),
+            ]
+        )
+    headings = ["unit", "cells", "GE", "transistors", "/ first", "depth", "verified"]
+    return _table(headings, body, numbers=range(1, 6))
+
+
+def _products(rows: Rows) -> str:
+    return _unit_table(rows, PRODUCTS)
+
+
+def _formats(rows: Rows) -> str:
+    return _unit_table(rows, [f"fma:{name}" for name in OTHER_FORMATS])
+
+
+def _breakdown(rows: Rows) -> str:
+    """Return the stages of a float unit beside those of an integer unit."""
+    found = [rows.stages(unit) for unit in reversed(USUAL)]
+    body = []
+
+    def add(name: str, counts: Sequence[int | None]) -> None:
+        cells = [name]
+        for b, n in zip(found, counts, strict=True):
+            cells += ["", ""] if n is None else [show_count(n), f"{b.share(n):.1%}"]
+        body.append(cells)
+
+    for stage in breakdown.stage_names(found):
+        add(stage, [b.stages.get(stage) for b in found])
+    for group in (breakdown.INTEGERS, breakdown.COMPLEXITY):
+        add(f"**{group}**", [b.groups.get(group) for b in found])
+    add("sum of the stages", [b.total for b in found])
+    add("saved by flattening", [b.saved for b in found])
+    add("flattened, proven", [b.row.transistors for b in found])
+    headings = ["stage"]
+    for b in found:
+        headings += [_code(b.row.unit), "%"]
+    return _table(headings, body, numbers=range(1, 5))
+
+
+def _two_integers(rows: Rows) -> str:
+    """Return what a float product of integers comes to inside its unit."""
+    b = rows.stages(FLOAT)
+    integers = b.share(b.groups[breakdown.INTEGERS])
+    return _prose(
+        f"In `{FLOAT}` {breakdown.INTEGERS} take {integers:.1%} of the transistors of all stages, "
+        f"{breakdown.COMPLEXITY} {1 - integers:.1%}."
+    )
+
+
+def _variants(rows: Rows, unit: str) -> tuple[Sequence[ablate.Variant], dict[str, Row]]:
+    found = ablate.variants(parse_unit(unit))
+    return found, {str(v.operation): rows(str(v.operation)) for v in found}
+
+
+def _ablation(rows: Rows, unit: str) -> str:
+    """Return a unit without each of its features, one at a time."""
+    found, known = _variants(rows, unit)
+    whole = known[unit].transistors
+    body = []
+    for variant in found:
+        row = known[str(variant.operation)]
+        difference = row.transistors - whole
+        is_whole = variant.feature == ablate.WHOLE
+        change = ["", ""] if is_whole else [f"{difference:+,}", f"{difference / whole:+.1%}"]
+        cells = [*_texts(row, "transistors"), *change, *_texts(row, "verification")]
+        body.append([variant.feature, _code(row.unit), *cells])
+    headings = ["removed or changed", "unit", "transistors", "difference", "%", "verified"]
+    return _table(headings, body, numbers=range(2, 5))
+
+
+def _ablation_float(rows: Rows) -> str:
+    return _ablation(rows, USUAL[1])
+
+
+def _ablation_integer(rows: Rows) -> str:
+    return _ablation(rows, USUAL[0])
+
+
+def _features(rows: Rows) -> str:
+    """Return the sentence of the README about what features cost."""
+
+    def change(options: str) -> str:
+        return f"{rows(f'{FLOAT}{options}').transistors / rows(FLOAT).transistors - 1:+.1%}"
+
+    return _prose(
+        f"`{FLOAT}` changes by {change(',daz,ftz')} without subnormals, by {change(',rtz')} where "
+        f"it truncates, by {change(',sat')} where it saturates, and by {change('+fp32')} with an "
+        "fp32 addend."
+    )
+
+
+def _matrix(rows: Rows) -> accumulators.Matrix:
+    formats = accumulators.parse_operands(ACCUMULATED)
+    lines = accumulators.expand_matrix(formats)
+    return accumulators.Matrix(formats, lines, {str(u): rows(str(u)) for u in units_of(lines)}, {})
+
+
+def _accumulators(rows: Rows) -> str:
+    """Return operands against addends, each with its ratio to the base in the same column."""
+    matrix = _matrix(rows)
+    body = []
+    for side, fmt in enumerate(matrix.formats):
+        cells = [_code(fmt.name)]
+        for line in matrix.lines:
+            row, ratio = matrix.row(line, side), matrix.ratio(line, side)
+            if row is None or ratio is None:
+                raise DocumentError(f"no {fmt.name} in '{line.accumulator}'")
+            cells.append(f"{show_count(row.transistors)} ({show_ratio(ratio)})")
+        body.append(cells)
+    headings = ["operands", *(line.accumulator for line in matrix.lines)]
+    return _table(headings, body, numbers=range(1, len(headings)))
+
+
+def _published(rows: Rows) -> str:
+    """Return our ratios beside published ones."""
+    return _prose(accumulators.beside_published(_matrix(rows)))
+
+
+def _objectives(rows: Rows) -> str:
+    """Return the same units, once for area and once for delay."""
+    body = []
+    for unit in USUAL:
+        smallest = rows(unit)
+        for objective in OBJECTIVES:
+            row = rows(unit, objective=objective)
+            area, delay = (
+                show_ratio(float(getattr(row, name)) / float(getattr(smallest, name)))
+                for name in ("transistors", "delay_fo4")
+            )
+            cells = [*_texts(row, "transistors"), area, *_texts(row, "delay_fo4"), delay]
+            built = [*_texts(row, "logic_depth", "architecture"), _code(row.recipe)]
+            body.append([_code(unit), objective, *cells, *built, *_texts(row, "verification")])
+    headings = ["unit", "objective", "transistors", "/ area", "FO4", "/ area"]
+    headings += ["depth", "architecture", "recipe", "verified"]
+    return _table(headings, body, numbers=range(2, 7))
+
+
+def _speed(rows: Rows) -> str:
+    """Return how the ratio of both units depends on the objective."""
+    first, second = USUAL
+    parts = []
+    for objective in OBJECTIVES:
+        one, other = (rows(unit, objective=objective) for unit in USUAL)
+        parts.append(
+            f"for {objective} {show_ratio(other.transistors / one.transistors)} the transistors "
+            f"at {show_ratio(other.delay_fo4 / one.delay_fo4)} the delay"
+        )
+    return _prose(f"`{second}` over `{first}`: {'; '.join(parts)}.")
+
+
+def _peer_table(rows: Rows, ours: Sequence[str], peers: Sequence[Peer]) -> str:
+    """Return our units in cmos2, then those of others; ratios are over the first of ours."""
+    technology = DEFAULT_TECHNOLOGIES[1]
+    first = rows(ours[0], technology).transistors
+    body = []
+    for unit in ours:
+        row = rows(unit, technology)
+        counts = [*_texts(row, "cells", "transistors"), show_ratio(row.transistors / first)]
+        body.append(["ours", _code(unit), *counts, *_texts(row, "logic_depth")])
+    for peer in peers:
+        cells, depth = ("" if n is None else show_count(n) for n in (peer.cells, peer.depth))
+        ratio = show_ratio(peer.transistors / first)
+        name = f"[{peer.name}]({peer.source})"
+        counts = [cells, show_count(peer.transistors), ratio, depth]
+        body.append([name, peer.configuration, *counts])
+    headings = ["unit", "configuration", "cells", "transistors", "/ first", "depth"]
+    return _table(headings, body, numbers=range(2, 6))
+
+
+def _peers_float(rows: Rows) -> str:
+    return _peer_table(rows, ("fma:e4m3ieee", FLOAT), FLOAT_PEERS)
+
+
+def _peers_integer(rows: Rows) -> str:
+    return _peer_table(rows, USUAL[:1], INTEGER_PEERS)
+
+
+def _kulisch(rows: Rows) -> str:
+    """Return the widths of exact accumulators; no row is measured for it."""
+    body = []
+    for name in KULISCH_FORMATS:
+        fmt = parse_format(name)
+        exact = [exact_format((fmt, fmt), n) for n in KULISCH_PRODUCTS]
+        body.append([_code(name), *(f"{e.width}, {_code(e.name)}" for e in exact)])
+    headings = ["operands", *(f"{n} product{'s' * (n > 1)}" for n in KULISCH_PRODUCTS)]
+    return _table(headings, body)
+
+
+def _metrics(rows: Rows) -> str:
+    """Return what the columns mean; no row is measured for it."""
+    better = {Better.LOWER: "lower", Better.HIGHER: "higher", Better.NONE: ""}
+    body = [[_code(m.name), m.unit, m.definition, better[m.better]] for m in METRICS]
+    return _table(["field", "unit", "definition", "better"], body)
+
+
+def _made_with(rows: Rows) -> str:
+    """Return the tools behind the headline, and how its netlists were verified."""
+    known = list(_comparison(rows).rows.values())
+    versions = "; ".join(dict.fromkeys(metric("versions").text(r.to_json()) for r in known))
+    return _prose(f"Made with {versions}: {verification_note(known)}.")
+
+
+NUMBERS: Mapping[str, Callable[[Rows], str]] = {
+    "answer": _answer,
+    "comparison": _comparison_table,
+    "range": _range,
+    "baseline": _baseline,
+    "spread": _spread,
+    "products": _products,
+    "formats": _formats,
+    "breakdown": _breakdown,
+    "two-integers": _two_integers,
+    "ablation-float": _ablation_float,
+    "ablation-integer": _ablation_integer,
+    "features": _features,
+    "accumulators": _accumulators,
+    "published": _published,
+    "objectives": _objectives,
+    "speed": _speed,
+    "peers-float": _peers_float,
+    "peers-integer": _peers_integer,
+    "kulisch": _kulisch,
+    "metrics": _metrics,
+    "made-with": _made_with,
+}
+
+
+def _table(
+    headings: Sequence[str], body: Sequence[Sequence[str]], numbers: range = range(0)
+) -> str:
+    """Return a Markdown table; the columns in ``numbers`` stand to the right."""
+    rules = ["---:" if i in numbers else "---" for i in range(len(headings))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rules, *body))
+
+
+def _prose(text: str) -> str:
+    return textwrap.fill(text, PROSE_WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _texts(row: Row, *names: str) -> list[str]:
+    return [metric(name).text(row.to_json()) for name in names]
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _ratio(comparison: Comparison, line: Line, side: int, technology: str) -> str:
+    ratio = comparison.ratio(line, side, technology) if side else None
+    return "" if ratio is None else show_ratio(ratio)
+
+
+def documents(folder: Path) -> list[Path]:
+    """Return the documents of a clone: the README and all that is in ``docs/``."""
+    readme = folder / "README.md"
+    if not readme.is_file():
+        raise DocumentError(f"no README.md in {folder}: say where the clone is")
+    return [readme, *sorted((folder / "docs").glob("*.md"))]
+
+
+def main(
+    folder: Annotated[Path, typer.Argument(help="The clone.")] = Path(),
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if a region differs.")
+    ] = False,
+) -> None:
+    """Measure what the documents quote, and rewrite the marked regions."""
+    terminal = Terminal()
+    different = []
+    with terminal.progress(1) as watcher:
+        rows = Rows(Cache(cache_folder(), terminal.notify), watcher)
+        for path in documents(folder):
+            name = path.relative_to(folder)
+            try:
+                old = path.read_text(encoding="utf-8")
+                text, changed = render(old, rows)
+            except DocumentError as error:
+                raise DocumentError(f"{name}: {error}") from None
+            different += [f"{name}: {region}" for region in changed]
+            if changed and not check:
+                write_output(path, text)
+    verb = "differs" if check else "made anew"
+    for region in different:
+        terminal.complain(f"{region}: {verb}")
+    if check and different:
+        terminal.complain("make docs makes them anew")
+        raise typer.Exit(DIFFERENT)
+    terminal.notify(f"{show_count(len(rows.known))} cost rows, all proven")
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except DocumentError as problem:
+        Terminal().complain(f"documents: {problem}")
+        sys.exit(USAGE)
+    except YosysError as problem:
+        Terminal().complain(f"documents: {problem}")
+        sys.exit(TOOL_FAILED)

@@ -1,0 +1,208 @@
+"""The documents: their numbers, links, commands, names and snippets hold."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from fmacost.reports import documents
+from fmacost.reports.commands import app
+from fmacost.reports.documents import DocumentError, Rows, output_of, regions, render, run_block
+from fmacost.reports.row import Row
+from fmacost.reports.terminal import Terminal, UnitWatcher
+from fmacost.sim.formats import parse_format
+from fmacost.sim.operation import parse_unit
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = (*documents.documents(ROOT), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md")
+QUICK_COMMANDS = ("explain", "formats", "technologies")
+COMMAND = re.compile(r"^\$ (fmacost .+?)(?:\s{2,}#.*)?$|`(fmacost [^`\n]+)`", re.MULTILINE)
+CODE = re.compile(r"`([^`\n]+)`")
+UNIT = re.compile(r"(?:fma|mul|add):[a-z0-9.*+,>-]+")
+FORMAT = re.compile(
+    r"u?int\d+|u?fixed\d+\.\d+|e\d+m\d+(?:b-?\d+)?(?:ieee|fnuz|fn|f)?|bf16|tf32|fp\d+(?:_\w+)?"
+    r"|float\d+_\w+"
+)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def page_name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+class NoRows(Rows):
+    """Rows of which none may be asked for."""
+
+    def __call__(self, unit: str, technology: str = "cmos", objective: str = "area") -> Row:
+        raise AssertionError(f"{unit} in {technology} for {objective} was asked for")
+
+
+def no_rows() -> Rows:
+    return NoRows(None, UnitWatcher(Terminal(quiet=True), None, None))
+
+
+def quoted(path: Path, pattern: re.Pattern[str]) -> list[str]:
+    """Return every text in code quotes on a page that the pattern matches as a whole."""
+    return [text for text in CODE.findall(read(path)) if pattern.fullmatch(text)]
+
+
+def commands() -> list[str]:
+    """Return every command that the README quotes, each once."""
+    found = COMMAND.findall(read(ROOT / "README.md"))
+    return list(dict.fromkeys(block or inline for block, inline in found))
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", read(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.slow
+def test_every_number_is_what_is_measured() -> None:
+    done = CliRunner().invoke(_tool(), [str(ROOT), "--check"])
+    assert done.exit_code == 0, done.output
+
+
+def _tool() -> typer.Typer:
+    tool = typer.Typer(add_completion=False)
+    tool.command()(documents.main)
+    return tool
+
+
+@pytest.mark.parametrize("path", documents.documents(ROOT), ids=page_name)
+def test_regions_are_known_and_filled(path: Path) -> None:
+    for title, body in regions(read(path)):
+        assert title in documents.NUMBERS or title.startswith("fmacost ")
+        assert len(body.splitlines()) > 2, f"{title} is empty: make docs"
+
+
+def test_every_kind_of_number_is_used() -> None:
+    titles = {title for path in documents.documents(ROOT) for title, _ in regions(read(path))}
+    assert set(documents.NUMBERS) <= titles
+
+
+def quick_blocks() -> list[Any]:
+    """Return the content of every region whose commands measure nothing."""
+    blocks = []
+    for path in documents.documents(ROOT):
+        for title, body in regions(read(path)):
+            names = [command.split()[1] for command in title.split("; ") if " " in command]
+            if names and all(name in QUICK_COMMANDS for name in names):
+                blocks.append(pytest.param(body, id=title))
+    return blocks
+
+
+@pytest.mark.parametrize("body", quick_blocks())
+def test_quick_commands_print_what_is_shown(body: str) -> None:
+    assert run_block(body) == body
+
+
+def test_a_changed_region_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "numbers.md"
+    text = "before\n<!-- numbers: kulisch -->\n{}<!-- end -->\nafter\n"
+    fresh, changed = render(text.format("old\n"), no_rows())
+    assert changed == ["kulisch"]
+    assert render(fresh, no_rows()) == (fresh, [])
+    page.write_text(text.format("old\n"), encoding="utf-8")
+    (tmp_path / "README.md").write_text("nothing here\n", encoding="utf-8")
+    tool = _tool()
+    checked = CliRunner().invoke(tool, [str(tmp_path), "--check"])
+    assert checked.exit_code == 1
+    assert "docs/numbers.md: kulisch: differs" in checked.output
+    assert read(page) == text.format("old\n")
+    assert CliRunner().invoke(tool, [str(tmp_path)]).exit_code == 0
+    assert read(page) == fresh
+    assert CliRunner().invoke(tool, [str(tmp_path), "--check"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<!-- numbers: kulisch -->\n", "each mark on a line"),
+        ("<!-- end -->\n", "each mark on a line"),
+        ("<!-- run -->\n<!-- run -->\n<!-- end -->\n", "each mark on a line"),
+        ("<!-- numbers: unheard -->\n<!-- end -->\n", "no numbers are called 'unheard'"),
+        ("<!-- run -->\n$ ls\n<!-- end -->\n", "only fmacost"),
+        ("<!-- run -->\n$ fmacost formats e9m9f\n<!-- end -->\n", "exponent bits must be in"),
+    ],
+)
+def test_a_broken_region_is_refused(text: str, message: str) -> None:
+    with pytest.raises(DocumentError, match=message):
+        render(text, no_rows())
+
+
+def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match=r"no README\.md"):
+        documents.documents(tmp_path)
+
+
+def test_output_does_not_depend_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = output_of("fmacost formats int8")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "20")
+    assert output_of("fmacost formats int8") == plain
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_links_resolve(path: Path) -> None:
+    for target in LINK.findall(read(path)):
+        if target.startswith("https://"):
+            continue
+        name, _, anchor = target.partition("#")
+        page = (path.parent / name).resolve() if name else path
+        assert page.exists(), target
+        if anchor:
+            assert anchor in anchors(page), target
+
+
+@pytest.mark.parametrize("command", commands())
+def test_quoted_commands_are_accepted(command: str) -> None:
+    _, *arguments = shlex.split(command)
+    group: Any = typer.main.get_command(app)
+    with group.make_context("fmacost", arguments) as context:
+        name, sub, rest = group.resolve_command(context, [*context._protected_args, *context.args])
+        if "--help" in rest:
+            return
+        with sub.make_context(name, rest, parent=context) as inner:
+            chosen = inner.params
+    for text in chosen.get("units") or []:
+        parse_unit(text)
+    for text in [*(chosen.get("formats") or []), *(chosen.get("names") or [])]:
+        parse_format(text)
+    for text in filter(None, (chosen.get("to"), chosen.get("from_"))):
+        parse_format(text)
+
+
+def test_all_commands_are_quoted() -> None:
+    group: Any = typer.main.get_command(app)
+    assert set(group.commands) == {command.split()[1] for command in commands()}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_quoted_names_exist(path: Path) -> None:
+    for text in quoted(path, FORMAT):
+        parse_format(text)
+    for text in quoted(path, UNIT):
+        parse_unit(text)
+
+
+def test_names_are_found() -> None:
+    readme = ROOT / "README.md"
+    assert len(quoted(readme, FORMAT)) > 20
+    assert len(quoted(readme, UNIT)) > 10
+
+
+def test_the_snippet_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (snippet,) = re.findall(r"^```python\n(.*?)^```", read(ROOT / "README.md"), re.DOTALL | re.M)
+    exec(compile(snippet, "README.md", "exec"), {})
+    assert re.fullmatch(r"\w+/\w+ \d+ \d+\n", capsys.readouterr().out)
