@@ -225,6 +225,8 @@ def synthesise(
         If Yosys is missing, or no member of the portfolio gives a usable netlist.
     """
     members = portfolio(technology, objective, effort)
+    if objective != "area" and not technology.drive:
+        raise ValueError(f"technology {technology.name} has no delays: only area can be minimised")
     netlists, seconds = _netlists(operation, technology, members, jobs, timeout_s)
     if objective != "area":
         netlists += _buffered(netlists, technology, weigh_cost=objective == "adp")
@@ -372,7 +374,9 @@ def _remapped(netlist: Netlist, technology: Technology, timeout_s: float) -> lis
         "cells.genlib": technology.genlib(),
     }
     job = Job("\n".join(lines) + "\n", files, tuple(recipe.file(0) for recipe in recipes))
-    (done,) = run_yosys([job], parallel=1, timeout_s=timeout_s)
+    (done,) = try_yosys([job], parallel=1, timeout_s=timeout_s)
+    if isinstance(done, YosysError):
+        return [netlist]  # too slow: the search goes on from where it is
     return [_read_netlist(done.outputs[recipe.file(0)], technology) for recipe in recipes]
 
 

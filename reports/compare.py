@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fmacost.reports.metrics import OBJECTIVE_TEXTS
 from fmacost.reports.row import Row
 from fmacost.sim.formats import FixedFormat, FloatFormat, Format, describe, parse_format
 from fmacost.sim.operation import (
@@ -90,7 +91,7 @@ class Comparison:
     def answer(self) -> str:
         """Return one sentence that answers in numbers how the sides compare."""
         headline = self._clause(SAME)
-        text = f"In {self.technologies[0]}, optimised for area alone, {headline}"
+        text = f"In {self.technologies[0]}, optimised for {self._objective()}, {headline}"
         wrapping = [u for u in self.lines[0].units if u and u.overflow is Overflow.WRAP]
         wide = self._clause("32-bit")
         if wide:
@@ -102,6 +103,10 @@ class Comparison:
                 reason = f"but {names} {verb} only the low {bits} bits of product and sum, and "
             text += f"; {reason}with 32-bit accumulators {wide}"
         return f"{text}."
+
+    def _objective(self) -> str:
+        row = self.row(self.lines[0], 0, self.technologies[0])
+        return OBJECTIVE_TEXTS["area" if row is None else row.objective]
 
     def _clause(self, accumulator: str) -> str:
         line = next((line for line in self.lines if line.accumulator == accumulator), None)

@@ -102,6 +102,12 @@ def _fact(
     return Metric(name, heading, unit, definition, Better.NONE, show, path)
 
 
+OBJECTIVE_TEXTS = {
+    "area": "area alone",
+    "delay": "delay alone",
+    "adp": "the product of area and delay",
+}
+
 METRICS: tuple[Metric, ...] = (
     _fact("accumulator", "accumulator", "line of a comparison: what is accumulated in"),
     _fact("unit", "unit", "canonical name of the operation"),

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fmacost.reports.compare import Comparison, units_of
-from fmacost.reports.metrics import Better, metric, show_ratio
+from fmacost.reports.metrics import OBJECTIVE_TEXTS, Better, metric, show_ratio
 from fmacost.reports.row import Row
 from fmacost.sim.formats import FixedFormat, FloatFormat, Format, describe, format_value
 from fmacost.sim.operation import Operation, semantics
@@ -89,6 +89,8 @@ def comparison_notes(
     """Return what the numbers of a comparison mean: everything that they depend on."""
     headline = technologies[0]
     rows = list(comparison.rows.values())
+    objective = OBJECTIVE_TEXTS[rows[0].objective] if rows else OBJECTIVE_TEXTS["area"]
+    limit = "no limit on delay" if objective == OBJECTIVE_TEXTS["area"] else "no other limit"
     lines = ["What the numbers mean", *(f"- {name}" for name in names)]
     lines += [f"- {text}" for text in _unit_notes(units_of(comparison.lines), comparison.formats)]
     for t in technologies:
@@ -99,8 +101,7 @@ def comparison_notes(
         f"{headline.transistors[headline.nand2]} transistors"
     )
     lines.append(
-        "- combinational units without registers, synthesised for area with no limit on delay: "
-        "read the ratio beside the depth"
+        f"- combinational units without registers, synthesised for {objective} with {limit}: read the ratio beside the depth"
     )
     lines.append(f"- architecture: {'; '.join(dict.fromkeys(row.architecture for row in rows))}")
     versions = dict.fromkeys(metric("versions").text(row.to_json()) for row in rows)
