@@ -101,7 +101,8 @@ def comparison_notes(
         f"{headline.transistors[headline.nand2]} transistors"
     )
     lines.append(
-        f"- combinational units without registers, synthesised for {objective} with {limit}: read the ratio beside the depth"
+        f"- combinational units without registers, synthesised for {objective} with {limit}: "
+        "read the ratio beside the depth"
     )
     lines.append(f"- architecture: {'; '.join(dict.fromkeys(row.architecture for row in rows))}")
     versions = dict.fromkeys(metric("versions").text(row.to_json()) for row in rows)
