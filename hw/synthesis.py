@@ -62,6 +62,8 @@ class Synthesis:
     Attributes
     ----------
     candidates : every member of the portfolio that gave a netlist, in the order of the portfolio
+    left_out : members that gave none, since their process took too long or failed; where there
+        are some, another run may find another netlist
     yosys_seconds : wall time of all Yosys processes, added up
     """
 
@@ -69,6 +71,7 @@ class Synthesis:
     architecture: str
     recipe: str
     candidates: tuple[Candidate, ...]
+    left_out: int
     yosys_seconds: float
 
 
@@ -133,7 +136,7 @@ _ABC_SCRIPTS = {
     "amap": f"{_CLEAN};dch;amap;topo",
     "compress": f"strash;ifraig;scorr;{_COMPRESS};{_COMPRESS};dch;amap;topo",
     "compress3": (
-        f"strash;&get,-n;&fraig,-x;&put;scorr;{_COMPRESS};{_COMPRESS};{_COMPRESS};dch;amap,-m;topo"
+        f"strash;&get,-n;&fraig,-x,-C,100;&put;scorr;{_COMPRESS};{_COMPRESS};{_COMPRESS};dch;amap,-m;topo"
     ),
     # Bounded by steps and not by time: the same digits on every machine.
     "deep": f"{_CLEAN};&get,-n;&deepsyn,-I,1,-J,20;&put;dch;amap;topo",
@@ -228,6 +231,7 @@ def synthesise(
     if objective != "area" and not technology.drive:
         raise ValueError(f"technology {technology.name} has no delays: only area can be minimised")
     netlists, seconds = _netlists(operation, technology, members, jobs, timeout_s)
+    left_out = len(members) - len(netlists)
     if objective != "area":
         netlists += _buffered(netlists, technology, weigh_cost=objective == "adp")
     if objective == "area" and effort == "max" and operation.input_bits <= MAX_INPUT_BITS:
@@ -239,6 +243,7 @@ def synthesise(
         architecture=best.candidate.architecture,
         recipe=best.candidate.recipe,
         candidates=tuple(made.candidate for made in netlists),
+        left_out=left_out,
         yosys_seconds=seconds,
     )
 

@@ -86,6 +86,7 @@ class _Built:
     architecture: str
     recipe: str
     candidates: Spread
+    left_out: int
     yosys_seconds: float
 
 
@@ -124,10 +125,15 @@ def measure(
     if built is None:
         watcher.stage("synthesis")
         built = _build(operation, technology, settings)
+        if built.left_out:
+            watcher.notify(
+                f"{operation}: {built.left_out} candidates took longer than "
+                f"{settings.timeout_s:g} s or failed, and were left out; the row is not kept"
+            )
     watcher.stage("check")
     proof, counterexample = _verify(operation, built.netlist, settings, watcher)
     row = _row(operation, technology, built, proof, row_key)
-    if store is not None and proof.is_proven:
+    if store is not None and proof.is_proven and not built.left_out:
         if is_new:
             store.store("netlists", build_key, _built_to_json(built))
         store.store("rows", row_key, row.to_json())
@@ -217,6 +223,7 @@ def _load_built(store: Cache, key: Mapping[str, object], technology: Technology)
             architecture=str(content["architecture"]),
             recipe=str(content["recipe"]),
             candidates=Spread(**{name: int(n) for name, n in content["candidates"].items()}),
+            left_out=0,
             yosys_seconds=0.0,
         )
     except (NetlistError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -253,6 +260,7 @@ def _build(operation: Operation, technology: Technology, settings: Settings) -> 
         candidates=Spread(
             count=len(sizes), min=sizes[0], median=statistics.median_low(sizes), max=sizes[-1]
         ),
+        left_out=made.left_out,
         yosys_seconds=made.yosys_seconds,
     )
 

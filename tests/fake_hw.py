@@ -33,6 +33,7 @@ class Synthesis:
     architecture: str
     recipe: str
     candidates: tuple[Candidate, ...]
+    left_out: int
     yosys_seconds: float
 
 
@@ -98,6 +99,7 @@ class FakeHardware:
 
     calls: int = 0
     flip: int = 0
+    left_out: int = 0
     error: BaseException | None = None
 
     def synthesise(
@@ -116,7 +118,7 @@ class FakeHardware:
         netlist = build(operation, technology, self.flip)
         size = technology.transistor_count(netlist)
         candidates = tuple(Candidate("mux", f"r{i}", size + 10 * i, 1.0) for i in range(3))
-        return Synthesis(netlist, "mux", "r0", candidates, 0.25)
+        return Synthesis(netlist, "mux", "r0", candidates, self.left_out, 0.25)
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> FakeHardware:

@@ -281,6 +281,17 @@ def test_a_mismatch_is_not_kept(store: Cache, listener: Listener, hardware: Fake
     assert ask(store, listener).row.verification.is_proven
 
 
+def test_what_a_time_limit_decided_is_said_and_not_kept(
+    store: Cache, listener: Listener, hardware: FakeHardware
+) -> None:
+    hardware.left_out = 2
+    assert ask(store, listener).row.verification.is_proven
+    assert "2 candidates took longer than 120 s or failed" in listener.notices[0]
+    hardware.left_out = 0
+    assert not ask(store, listener).is_cached
+    assert hardware.calls == 2
+
+
 def test_everything_that_determines_a_row_is_in_its_digest(
     listener: Listener, hardware: FakeHardware, monkeypatch: pytest.MonkeyPatch
 ) -> None:
