@@ -14,7 +14,7 @@ moved := FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test test-all check bench docs format clean FORCE
+.PHONY: help setup report test test-all check bench docs docs-max format clean FORCE
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -39,10 +39,11 @@ report: setup ## int8 against fp8 e4m3: the main job
 	@$(py) -m fmacost compare int8 e4m3fn
 
 test: setup ## the tests; with SLOW=1 the slow ones too, with SLOW=only just those
-	$(py) -m pytest $(PYTEST_FLAGS) $(if $(SLOW),-m "$(if $(filter only,$(SLOW)),slow)")
+	$(py) -m pytest $(PYTEST_FLAGS) \
+	    $(if $(SLOW),-m "not sweep$(if $(filter only,$(SLOW)), and slow)")
 
-test-all: ## all tests, the slow ones too
-	@$(MAKE) --no-print-directory test SLOW=1
+test-all: setup ## all tests, the slow ones and the sweeps (half an hour and more) too
+	$(py) -m pytest $(PYTEST_FLAGS) -m ""
 
 check: setup ## layout, lint, types, tests
 	$(py) -m ruff format --check .
@@ -55,6 +56,9 @@ bench: setup ## measure speeds against Verilator, Yosys and the cache
 
 docs: setup ## measure, and rewrite the numbers in README.md and docs/
 	@$(py) -m fmacost.reports.documents
+
+docs-max: setup ## the same for docs/max.md, the numbers at effort max: many minutes
+	@$(py) -m fmacost.reports.documents --slow
 
 format: setup ## lay out the sources, mend what ruff can
 	$(py) -m ruff format .

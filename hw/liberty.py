@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from fmacost.hw.technology import TECHNOLOGIES, AdderCell, Technology
+from fmacost.hw.technology import TECHNOLOGIES, AdderCell, Technology, adder_cell
 from fmacost.sim.netlist import CellType
 
 _MAX_BYTES = 1 << 28  # of text; the largest open libraries have some 2**26
@@ -56,8 +56,6 @@ _RESERVED = re.compile(r"ZERO|ONE|CONST[01]|GATE|PIN|LATCH|unit|fmacost_.*")
 # A function: the number of inputs, then the truth tables of the outputs, smallest first.
 _Function = tuple[int, ...]
 _NOT, _NAND2 = (1, 0b01), (2, 0b0111)
-# Inputs of an adder, and its sum and carry.
-_ADDERS = ((("A", "B", "CI"), 0b10010110, 0b11101000), (("A", "B"), 0b0110, 0b1000))
 
 
 class LibertyError(ValueError):
@@ -359,13 +357,7 @@ class _LibertyCell:
     @property
     def adder(self) -> AdderCell | None:
         """The pins, if the cell is a full or half adder with true outputs."""
-        outputs = {self.type.truth_table(pin): pin for pin, _ in self.type.outputs}
-        for names, sum_table, carry_table in _ADDERS:
-            if len(names) == len(self.type.inputs) and outputs.keys() == {sum_table, carry_table}:
-                pins = dict(zip(names, self.type.inputs, strict=True))
-                pins |= {"S": outputs[sum_table], "CO": outputs[carry_table]}
-                return AdderCell(self.name, pins) if len(self.type.outputs) == 2 else None
-        return None
+        return adder_cell(self.type)
 
 
 def _check_name(kind: str, name: str) -> None:

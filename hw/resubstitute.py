@@ -9,14 +9,18 @@ So it serves netlists of at most ``MAX_INPUT_BITS`` inputs; what it returns is e
 given by exhaustion.
 """
 
+import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, permutations
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fmacost.hw.yosys import Finished, Job
 from fmacost.sim.evaluate import Program, exhaustive_planes
 from fmacost.sim.netlist import Cell, CellType, Netlist
 
@@ -26,12 +30,16 @@ _CHUNK_WORDS = 1 << 13
 _MAX_SAMPLE_WORDS = 4096
 _DIVISORS = 12  # nets near a gate that are tried as inputs of a new gate, three and four at a time
 _CLASS_LIMIT = 160  # literals that are tried in pairs
-_FEW_WORDS = 64  # words that sort out most pairs
+_FEW_WORDS = 48  # words that sort out most nets
+_EVERY = 4  # of them, one in so many sorts out most pairs
 _LEAST_GAIN = 1e-6
-_CARED = 2048  # cared vectors that sort out most gates
+_TRIED = 4  # changes of a gate that are compared on every input
 _POWERS = np.uint64(1) << np.arange(16, dtype=np.uint64)
 
+_GIVEN, _RESULT = "given.json", "result.json"  # files of a job
+
 Row = NDArray[np.uint64]
+Places = NDArray[np.intp]
 Function = Callable[[Sequence[Row]], Row]
 
 
@@ -68,10 +76,44 @@ def resubstitute(
     return search.netlist()
 
 
+def resubstitution_job(
+    netlist: Netlist, cost: Mapping[str, float], *, seed: int, wander: float
+) -> Job:
+    """Return the job that resubstitutes a netlist once in a child; ``read_result`` reads it."""
+    cells = {name: [kind.inputs, kind.outputs] for name, kind in netlist.library.items()}
+    settings = {"cost": dict(cost), "seed": seed, "wander": wander}
+    content = json.dumps({"netlist": netlist.to_yosys_json(), "cells": cells, **settings})
+    command = (sys.executable, "-I", "-m", "fmacost.hw.resubstitute")
+    return Job("", {_GIVEN: content}, (_RESULT,), command)
+
+
+def read_result(done: Finished, library: Mapping[str, CellType]) -> Netlist:
+    """Return the netlist that a job of ``resubstitution_job`` made."""
+    return Netlist.from_yosys_json(json.loads(done.outputs[_RESULT]), library)
+
+
+def _main() -> None:
+    """Do the job whose files are in the current folder."""
+    given = json.loads(Path(_GIVEN).read_text(encoding="utf-8"))
+    library = {
+        name: CellType(name, tuple(inputs), tuple((pin, text) for pin, text in outputs))
+        for name, (inputs, outputs) in given["cells"].items()
+    }
+    netlist = Netlist.from_yosys_json(given["netlist"], library)
+    made = resubstitute(
+        netlist, given["cost"], rounds=1, seed=given["seed"], wander=given["wander"]
+    )
+    Path(_RESULT).write_text(json.dumps(made.to_yosys_json()), encoding="utf-8")
+
+
 @dataclass(frozen=True, slots=True)
 class _Gate:
     type: str
     inputs: tuple[int, ...]
+
+
+_Choice = tuple[str, tuple[int, ...]]  # a type, and which of some nets feeds each of its pins
+_GateTables = tuple[NDArray[np.uint64], list[_Choice]]
 
 
 class _Search:
@@ -81,6 +123,12 @@ class _Search:
         self._original = netlist
         self._cost = cost
         self._library = netlist.library
+        single = {name: kind for name, kind in netlist.library.items() if len(kind.outputs) == 1}
+        self._functions = {name: _function(kind) for name, kind in single.items()}
+        cheapest_first = sorted(cost, key=lambda name: (cost[name], name))
+        types = [single[name] for name in cheapest_first if name in single]
+        self._tables = {size: _gate_tables(types, size) for size in (1, 2, 3, 4)}
+        self._literal_gates: dict[tuple[int, int, bool], _Choice] = {}
         self._rng = np.random.default_rng(seed)
         self._wander = wander
         self._cheapest_gate = min(
@@ -137,7 +185,7 @@ class _Search:
         self._matrix = np.stack([self._values[net] for net in self._known])
 
     def _evaluate(self, gate: _Gate, values: Mapping[int, Row]) -> Row:
-        return _function(self._library[gate.type])([values[net] for net in gate.inputs])
+        return self._functions[gate.type]([values[net] for net in gate.inputs])
 
     def _topological(self) -> list[int]:
         order: list[int] = []
@@ -171,7 +219,7 @@ class _Search:
         care = np.zeros_like(changed[net])
         for reader in sorted(cone - {net}, key=self._place.__getitem__):
             inputs = [changed.get(s, self._values[s]) for s in self._gates[reader].inputs]
-            changed[reader] = _function(self._library[self._gates[reader].type])(inputs)
+            changed[reader] = self._functions[self._gates[reader].type](inputs)
         for output in self._kept & cone:
             care |= changed[output] ^ self._values[output]
         return care
@@ -191,14 +239,18 @@ class _Search:
         bound = self._gain(net, _Gate("", ()))  # what a replacement for nothing would save
         care = self._care(net, cone)
         on, off = self._values[net] & care, ~self._values[net] & care
-        candidates = list(self._single(on, off, cone))
+        few = np.flatnonzero(care)[:_FEW_WORDS]
+        allowed = np.flatnonzero([known not in cone for known in self._known])
+        on_cover, off_cover = (self._covering(part, few, allowed) for part in (on, off))
+        candidates = list(self._single(on_cover, off_cover))
         if bound > self._cheapest_gate:
             candidates += [
-                *self._pairs(on, off, cone, bound),
+                *self._pairs(on_cover, off, few, is_inverted=False),
+                *self._pairs(off_cover, on, few, is_inverted=True),
                 *self._local(net, on, off, cone, bound),
             ]
         scored = [(self._gain(net, gate), i) for i, gate in enumerate(candidates)]
-        for gain, i in sorted(scored, key=lambda s: (-s[0], s[1]))[:4]:
+        for gain, i in sorted(scored, key=lambda s: (-s[0], s[1]))[:_TRIED]:
             if gain > _LEAST_GAIN and self._try(net, candidates[i]):
                 return gain
         # Now and then a change that saves nothing: it may open the way to one that does.
@@ -211,68 +263,85 @@ class _Search:
             self._try(net, candidates[int(self._rng.choice(even))])
         return 0
 
-    def _single(self, on: Row, off: Row, cone: set[int]) -> Iterable[_Gate]:
+    def _covering(self, target: Row, few: Places, allowed: Places) -> tuple[Places, Places]:
+        """Return the nets that are one, and those that are zero, wherever ``target`` is one."""
+        found = []
+        for flip in (~np.uint64(0), np.uint64(0)):
+            rows = self._matrix[np.ix_(allowed, few)]  # most nets fail in a few words
+            index = allowed[~((rows ^ flip) & target[few]).any(axis=1)]
+            found.append(index[~((self._matrix[index] ^ flip) & target).any(axis=1)])
+        return found[0], found[1]
+
+    def _single(
+        self, on_cover: tuple[Places, Places], off_cover: tuple[Places, Places]
+    ) -> Iterable[_Gate]:
         """Yield nets, plain or inverted, that may take a net's place."""
-        misses_on = (~self._matrix & on).any(axis=1)
-        hits_off = (self._matrix & off).any(axis=1)
-        misses_off = (~self._matrix & off).any(axis=1)
-        hits_on = (self._matrix & on).any(axis=1)
-        for i in np.flatnonzero(~misses_on & ~hits_off):
-            if self._known[i] not in cone:
-                yield _Gate("", (self._known[i],))
-        for i in np.flatnonzero(~misses_off & ~hits_on):
-            if self._known[i] not in cone and self._known[i] > 1:
+        for i in np.intersect1d(on_cover[0], off_cover[1]).tolist():
+            yield _Gate("", (self._known[i],))
+        for i in np.intersect1d(on_cover[1], off_cover[0]).tolist():
+            if self._known[i] > 1:
                 yield _Gate(self._inverter, (self._known[i],))
 
     @property
     def _inverter(self) -> str:
         return self._cheapest(1, 0b01)[0]
 
-    def _pairs(self, on: Row, off: Row, cone: set[int], bound: float) -> Iterable[_Gate]:
-        """Yield two-input gates: a conjunction or disjunction of two literals."""
-        allowed = np.array([net not in cone and net > 1 for net in self._known])
-        for inverted in (False, True):  # De Morgan: a disjunction is a conjunction of the others
-            target, rest = (off, on) if inverted else (on, off)
-            plain = np.flatnonzero(allowed & ~(~self._matrix & target).any(axis=1))
-            negated = np.flatnonzero(allowed & ~(self._matrix & target).any(axis=1))
-            index = np.concatenate([plain, negated])[:_CLASS_LIMIT]
-            if len(index) < 2:
+    def _pairs(
+        self, cover: tuple[Places, Places], rest: Row, few: Places, *, is_inverted: bool
+    ) -> Iterable[_Gate]:
+        """Yield two-input gates: conjunctions of two literals that cover a target, not the rest.
+
+        De Morgan: inverted, they are the disjunctions for a target that is the rest.
+        """
+        plain, negated = (places[places > 1] for places in cover)  # 0 and 1 are the constants
+        index = np.concatenate([plain, negated])[:_CLASS_LIMIT]
+        if len(index) < 2:
+            return
+        flip = np.arange(len(index)) >= len(plain)
+        rows = (self._matrix[index] ^ -flip[:, None].astype(np.uint64)) & rest
+        few_rows = np.ascontiguousarray(rows[:, few[::_EVERY]])
+        bits = np.unpackbits(few_rows.view(np.uint8), axis=1).astype(np.float32)
+        for x, y in np.argwhere(np.triu(bits @ bits.T == 0, 1)).tolist():
+            if (rows[x] & rows[y]).any():
                 continue
-            flip = np.arange(len(index)) >= len(plain)
-            rows = (self._matrix[index] ^ -flip[:, None].astype(np.uint64)) & rest
-            few = np.unpackbits(rows[:, :_FEW_WORDS].view(np.uint8), axis=1).astype(np.float32)
-            for x, y in np.argwhere(np.triu(few @ few.T == 0, 1)).tolist():
-                if (rows[x] & rows[y]).any():
-                    continue
-                table = _conjunction(int(flip[x]), int(flip[y])) ^ (0b1111 if inverted else 0)
-                name, order = self._cheapest(2, table)
-                nets = (self._known[index[x]], self._known[index[y]])
-                yield _Gate(name, tuple(nets[k] for k in order))
+            name, order = self._literal_gate(int(flip[x]), int(flip[y]), is_inverted)
+            nets = (self._known[index[x]], self._known[index[y]])
+            yield _Gate(name, tuple(nets[k] for k in order))
+
+    def _literal_gate(self, flip_x: int, flip_y: int, is_inverted: bool) -> _Choice:
+        key = flip_x, flip_y, is_inverted
+        if key not in self._literal_gates:
+            table = _conjunction(flip_x, flip_y) ^ (0b1111 if is_inverted else 0)
+            self._literal_gates[key] = self._cheapest(2, table)
+        return self._literal_gates[key]
 
     def _local(self, net: int, on: Row, off: Row, cone: set[int], bound: float) -> Iterable[_Gate]:
         """Yield gates of any type fed by nets near a net."""
         near = self._near(net, cone)
-        cared = np.unpackbits((on | off).view(np.uint8)).nonzero()[0][:_CARED]
-        bits = {
-            n: np.unpackbits(self._values[n].view(np.uint8))[cared].astype(np.uint8) for n in near
-        }
-        ones = np.unpackbits(on.view(np.uint8))[cared].astype(np.uint8)
-        for size in (2, 3, 4):
-            for nets in combinations(near, size):
-                # Input pattern and wanted output of each cared vector, in one number.
-                pattern = ones << size
-                for k, n in enumerate(nets):
-                    pattern = pattern | bits[n] << k
-                seen = np.bincount(pattern, minlength=2 << size) > 0
-                if (seen[: 1 << size] & seen[1 << size :]).any():
-                    continue
-                weights = _POWERS[: 1 << size]
-                must_zero = weights[seen[: 1 << size]].sum()
-                must_one = weights[seen[1 << size :]].sum()
+        if len(near) < 2:
+            return
+        # Each cared vector in one number: bit by bit, what the nets near and then the net are.
+        number = np.unpackbits(on.view(np.uint8)).astype(np.uint16) << len(near)
+        for k, n in enumerate(near):
+            number |= np.unpackbits(self._values[n].view(np.uint8)).astype(np.uint16) << k
+        cared = np.unpackbits((on | off).view(np.uint8)).astype(np.bool_)
+        present = np.flatnonzero(np.bincount(number[cared], minlength=1))
+        bits = np.stack([present >> k & 1 for k in range(len(near) + 1)])
+        for size in range(2, min(len(near), 4) + 1):
+            choices = np.array(list(combinations(range(len(near)), size)))
+            pattern = np.broadcast_to(bits[-1] << size, (len(choices), len(present))).copy()
+            for k in range(size):
+                pattern |= bits[choices[:, k]] << k
+            seen = np.zeros((len(choices), 2 << size), np.bool_)
+            seen[np.arange(len(choices))[:, None], pattern] = True
+            is_zero, is_one = seen[:, : 1 << size], seen[:, 1 << size :]
+            weights = _POWERS[: 1 << size]
+            for i in np.flatnonzero(~(is_zero & is_one).any(axis=1)).tolist():
+                must_one, must_zero = weights[is_one[i]].sum(), weights[is_zero[i]].sum()
                 for name, order in self._matching(size, must_one, must_zero):
                     if self._cost[name] > bound:
                         break
-                    yield _Gate(name, tuple(nets[k] for k in order))
+                    yield _Gate(name, tuple(near[choices[i, k]] for k in order))
 
     def _near(self, net: int, cone: set[int]) -> list[int]:
         gate = self._gates[net]
@@ -284,30 +353,15 @@ class _Search:
             near |= dict.fromkeys(self._readers.get(source, ()))
         return [n for n in near if n not in cone and n > 1][:_DIVISORS]
 
-    def _matching(
-        self, size: int, one: np.uint64, zero: np.uint64
-    ) -> Iterable[tuple[str, tuple[int, ...]]]:
-        tables, entries = _gate_tables(self._types_key(), size)
+    def _matching(self, size: int, one: np.uint64, zero: np.uint64) -> Iterable[_Choice]:
+        tables, entries = self._tables[size]
         fits = ((tables & zero) == 0) & ((~tables & one) == 0)
         for i in np.flatnonzero(fits)[:2]:  # cheapest first
             yield entries[i]
 
-    def _types(self, size: int, table: int) -> Iterable[tuple[str, tuple[int, ...]]]:
-        tables, entries = _gate_tables(self._types_key(), size)
-        for i in np.flatnonzero(tables == np.uint64(table)):
-            yield entries[i]
-
-    def _cheapest(self, size: int, table: int) -> tuple[str, tuple[int, ...]]:
-        return next(iter(self._types(size, table)))
-
-    def _types_key(self) -> tuple[tuple[CellType, float], ...]:
-        if not hasattr(self, "_key"):
-            self._key = tuple(
-                (self._library[name], cost)
-                for name, cost in sorted(self._cost.items(), key=lambda item: (item[1], item[0]))
-                if name in self._library and len(self._library[name].outputs) == 1
-            )
-        return self._key
+    def _cheapest(self, size: int, table: int) -> _Choice:
+        tables, entries = self._tables[size]
+        return entries[int(np.flatnonzero(tables == np.uint64(table))[0])]
 
     # Changes ------------------------------------------------------------------------------------
 
@@ -394,16 +448,13 @@ def _conjunction(flip_x: int, flip_y: int) -> int:
     return sum((((p & 1) ^ flip_x) & ((p >> 1) ^ flip_y)) << p for p in range(4))
 
 
-@cache
-def _gate_tables(
-    types: tuple[tuple[CellType, float], ...], size: int
-) -> tuple[NDArray[np.uint64], list[tuple[str, tuple[int, ...]]]]:
-    """Return the truth tables of all gates with so many inputs in every order, cheapest first.
+def _gate_tables(types: Sequence[CellType], size: int) -> _GateTables:
+    """Return the truth tables of gates with so many inputs in every order, each by the first type.
 
     An entry names the type and, for each of its pins, which of the inputs feeds it.
     """
-    found: dict[int, tuple[str, tuple[int, ...]]] = {}
-    for kind, _ in types:
+    found: dict[int, _Choice] = {}
+    for kind in types:
         if len(kind.inputs) != size:
             continue
         table = kind.truth_table(kind.outputs[0][0])
@@ -452,3 +503,7 @@ def _decompose(table: int, size: int) -> Function:
             return lambda rows: rows[last] ^ f_low(rows)
         case _:
             return lambda rows: (rows[last] & f_high(rows)) | (~rows[last] & f_low(rows))
+
+
+if __name__ == "__main__":
+    _main()

@@ -7,12 +7,12 @@ architecture and front share a child process.
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from fmacost.hw.architecture import DEFAULT_ARCHITECTURE, Architecture
-from fmacost.hw.resubstitute import MAX_INPUT_BITS, resubstitute
+from fmacost.hw.resubstitute import MAX_INPUT_BITS, read_result, resubstitution_job
 from fmacost.hw.technology import Technology
 from fmacost.hw.timing import delay_fo4
 from fmacost.hw.units.build import TOP, to_rtlil
@@ -142,6 +142,11 @@ _ABC_SCRIPTS = {
     "deep": f"{_CLEAN};&get,-n;&deepsyn,-I,1,-J,20;&put;dch;amap;topo",
     "choices": "strash;ifraig;dch;amap;topo",  # for what is mapped already
     "choices-mux": "strash;ifraig;dch;amap,-m;topo",
+    # Adding and removing redundancy, proven by SAT; it loses the name that Yosys asks for.
+    "redundancy": (
+        "strash;ifraig;&get,-n;&rrr,-X,2;&put;write_aiger,-s,netlist.aig;read,netlist.aig;"
+        "dch;amap;topo"
+    ),
     "flat-amap": f"{_FAST};dch;amap;topo",
     "flat-map": f"{_FAST};dch;map,-B,0.9;topo",
     "flat-nf": f"{_FAST};&get,-n;&dch,-f;&nf;&put;topo",
@@ -235,7 +240,11 @@ def synthesise(
     if objective != "area":
         netlists += _buffered(netlists, technology, weigh_cost=objective == "adp")
     if objective == "area" and effort == "max" and operation.input_bits <= MAX_INPUT_BITS:
-        netlists += _resubstituted(netlists, technology, timeout_s)
+        smaller, failed = _resubstituted(
+            netlists, technology, jobs or os.cpu_count() or 1, timeout_s
+        )
+        netlists += smaller
+        left_out += failed
     scores = [_score(objective, made.candidate) for made in netlists]
     best = netlists[scores.index(min(scores))]
     return Synthesis(
@@ -330,45 +339,75 @@ def _buffered(
     ]
 
 
-_RESUBSTITUTED = 2  # candidates
-_CYCLES = 8
-_WANDER = 0.1
-
-
-def _resubstituted(
-    netlists: Sequence[_Made], technology: Technology, timeout_s: float
-) -> list[_Made]:
-    """Return the smallest candidates again, resubstituted and mapped anew in turn.
-
-    Resubstitution leaves logic that mapping can share again, and the other way round: the two
-    take turns, each from what the other left, and the smallest netlist on the way is kept.
-    """
-    cost = {n: c for n, c in technology.cell_cost.items() if n not in technology.arithmetic}
-    made = []
-    for start in sorted(netlists, key=lambda made: made.candidate.cost)[:_RESUBSTITUTED]:
-        best = netlist = start.netlist
-        for cycle in range(_CYCLES):
-            netlist = resubstitute(netlist, cost, rounds=1, seed=cycle, wander=_WANDER)
-            best = min(best, netlist, key=technology.cost)
-            netlist = min(_remapped(netlist, technology, timeout_s), key=technology.cost)
-            best = min(best, netlist, key=technology.cost)
-        made.append(
-            _made(
-                best,
-                technology,
-                start.candidate.architecture,
-                f"{start.candidate.recipe}+resubstitution",
-            )
-        )
-    return made
-
-
+_STARTS, _RESUBSTITUTED = 6, 2  # candidates to begin with and to go on with
+_SMALL_BITS = 16  # inputs of a unit that can be searched longer, since each step costs little
 _REMAPPING = ("choices", "choices-mux", "compress3")
 
 
-def _remapped(netlist: Netlist, technology: Technology, timeout_s: float) -> list[Netlist]:
-    """Return a mapped netlist mapped anew by several scripts."""
-    recipes = [Recipe("mapped", script) for script in _REMAPPING]
+def _resubstituted(
+    netlists: Sequence[_Made], technology: Technology, parallel: int, timeout_s: float
+) -> tuple[list[_Made], int]:
+    """Return the smallest candidates again, resubstituted and mapped anew in turn.
+
+    Resubstitution leaves logic that mapping can share again, and the other way round: the two
+    take turns, each from what the other left, and the smallest netlist on the way is kept. Also
+    returned is how many steps took too long.
+    """
+    cost = {n: c for n, c in technology.cell_cost.items() if n not in technology.arithmetic}
+    usable = [made for made in netlists if not technology.arithmetic_cells(made.netlist)]
+    starts = sorted(usable, key=lambda made: made.candidate.cost)[:_STARTS]
+    if not starts:
+        return [], 0
+    best = current = [start.netlist for start in starts]
+    failed = 0
+
+    def step(jobs: Sequence[Job], read: Callable[[Finished], Netlist]) -> None:
+        nonlocal best, current, failed
+        results = try_yosys(jobs, parallel=parallel, timeout_s=timeout_s)
+        failed += sum(isinstance(result, YosysError) for result in results)
+        current = [  # a step that takes too long is left out
+            netlist if isinstance(result, YosysError) else read(result)
+            for netlist, result in zip(current, results, strict=True)
+        ]
+        best = [min(pair, key=technology.cost) for pair in zip(best, current, strict=True)]
+
+    def remap(*scripts: str) -> None:
+        step(
+            [_remapping_job(netlist, technology, scripts) for netlist in current],
+            lambda done: min(
+                (_read_netlist(text, technology) for text in done.outputs.values()),
+                key=technology.cost,
+            ),
+        )
+
+    is_small = sum(map(len, best[0].inputs.values())) <= _SMALL_BITS
+    if is_small:
+        remap("redundancy")
+    order = sorted(range(len(best)), key=lambda i: technology.cost(best[i]))[:_RESUBSTITUTED]
+    starts, best = [starts[i] for i in order], [best[i] for i in order]
+    current = best
+    turns, wander = (24, 0.5) if is_small else (8, 0.1)
+    for turn in range(turns):
+        step(
+            [resubstitution_job(n, cost, seed=turn, wander=wander) for n in current],
+            lambda done: read_result(done, technology.cells),
+        )
+        remap(*_REMAPPING)
+    made = [
+        _made(
+            netlist,
+            technology,
+            start.candidate.architecture,
+            f"{start.candidate.recipe}+resubstitution",
+        )
+        for netlist, start in zip(best, starts, strict=True)
+    ]
+    return made, failed
+
+
+def _remapping_job(netlist: Netlist, technology: Technology, scripts: Sequence[str]) -> Job:
+    """Return the job that maps a mapped netlist anew, by several scripts."""
+    recipes = [Recipe("mapped", script) for script in scripts]
     lines = ["read_verilog netlist.v", f"hierarchy -top {TOP}", "proc", "flatten", "opt -full"]
     lines += [f"synth -flatten -noabc -run coarse:check -top {TOP}", "design -save front"]
     for recipe in recipes:
@@ -378,11 +417,7 @@ def _remapped(netlist: Netlist, technology: Technology, timeout_s: float) -> lis
         "constants.v": CONSTANTS,
         "cells.genlib": technology.genlib(),
     }
-    job = Job("\n".join(lines) + "\n", files, tuple(recipe.file(0) for recipe in recipes))
-    (done,) = try_yosys([job], parallel=1, timeout_s=timeout_s)
-    if isinstance(done, YosysError):
-        return [netlist]  # too slow: the search goes on from where it is
-    return [_read_netlist(done.outputs[recipe.file(0)], technology) for recipe in recipes]
+    return Job("\n".join(lines) + "\n", files, tuple(recipe.file(0) for recipe in recipes))
 
 
 def map_quickly(

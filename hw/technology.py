@@ -12,12 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from fmacost.hw import cell_tables
 from fmacost.hw.timing import FO4_TAU, Drive, derive_drive, parse_stages
 from fmacost.sim.netlist import CellType, Netlist
-
-FULL_ADDER = "FA"
-HALF_ADDER = "HA"
-
 
 # ABC's mappers know delays of pins but no loads: each pin brings its load on its driver, times
 # the pins that a driver drives.
@@ -91,6 +88,10 @@ class Technology:
         """Return the area of a netlist mapped to this technology, or its transistors."""
         return sum(self.cell_cost[name] * n for name, n in netlist.count().items())
 
+    def area(self, netlist: Netlist) -> float | None:
+        """Return the area of a netlist in µm²; None in a technology that has no areas."""
+        return None if self.area_um2 is None else round(self.cost(netlist), 3)
+
     def transistor_count(self, netlist: Netlist) -> int:
         """Return the transistors of a netlist mapped to this technology.
 
@@ -106,6 +107,10 @@ class Technology:
     def gates_ge(self, netlist: Netlist) -> float:
         """Return the size of a netlist in gate equivalents, NAND2 of this technology."""
         return self.cost(netlist) / self.cell_cost[self.nand2]
+
+    def arithmetic_cells(self, netlist: Netlist) -> int:
+        """Return how many full and half adder cells a netlist has."""
+        return sum(netlist.count().get(name, 0) for name in self.arithmetic)
 
     def genlib(self) -> str:
         """Return the cells as a genlib for ABC, with what they cost, and delays in FO4.
@@ -136,6 +141,21 @@ class Technology:
         return (slowest + _MAPPING_FANOUT * load) / FO4_TAU, load
 
 
+# Inputs of an adder, and the truth tables of its sum and carry.
+_ADDERS = ((("A", "B", "CI"), 0b10010110, 0b11101000), (("A", "B"), 0b0110, 0b1000))
+
+
+def adder_cell(cell: CellType) -> AdderCell | None:
+    """Return the pins of a cell that is a full or half adder with true outputs, else None."""
+    outputs = {cell.truth_table(pin): pin for pin, _ in cell.outputs}
+    for names, sum_table, carry_table in _ADDERS:
+        if len(names) == len(cell.inputs) and outputs.keys() == {sum_table, carry_table}:
+            pins = dict(zip(names, cell.inputs, strict=True))
+            pins |= {"S": outputs[sum_table], "CO": outputs[carry_table]}
+            return AdderCell(cell.name, pins) if len(cell.outputs) == 2 else None
+    return None
+
+
 def get_technology(name: str) -> Technology:
     """Return the technology of a name; raise TechnologyError with near names."""
     if name in TECHNOLOGIES:
@@ -150,25 +170,20 @@ def get_technology(name: str) -> Technology:
 def _technology(
     name: str, description: str, source: str, nand2: str, table: str, structures: str = ""
 ) -> Technology:
-    """Read tables of cells.
-
-    ``table`` has lines ``NAME transistors inputs output=function[; output=function]``;
-    ``structures`` has lines ``NAME stages`` for the cells of more than one inverting stage.
-    """
-    cells, transistors, drive = {}, {}, {}
+    """Read tables of cells, see ``hw.cell_tables``."""
+    cells, transistors, area_um2, drive = {}, {}, {}, {}
     stages = dict(line.split(maxsplit=1) for line in structures.strip().splitlines())
     for line in table.strip().splitlines():
-        cell, count, inputs, functions = line.split(maxsplit=3)
+        cell, costs, inputs, functions = line.split(maxsplit=3)
         outputs = [f.split("=") for f in functions.split(";")]
         pins = tuple((pin.strip(), function.strip()) for pin, function in outputs)
         cells[cell] = CellType(cell, tuple(inputs.split(",")), pins)
+        count, _, area = costs.partition(",")
         transistors[cell] = int(count)
+        if area:
+            area_um2[cell] = float(area)
         drive[cell] = derive_drive(cells[cell], parse_stages(stages.get(cell, functions)))
-    adders = {
-        cell: AdderCell(cell, {pin: pin for pin in cells[cell].pins})
-        for cell in (FULL_ADDER, HALF_ADDER)
-        if cell in cells
-    }
+    adders = {len(c.inputs): adder for c in cells.values() if (adder := adder_cell(c))}
     return Technology(
         name,
         description,
@@ -176,86 +191,13 @@ def _technology(
         nand2,
         cells,
         transistors,
-        tuple(adders),
+        tuple(adder.cell for adder in adders.values()),
+        area_um2=area_um2 or None,
         drive=drive,
-        full_adder=adders.get(FULL_ADDER),
-        half_adder=adders.get(HALF_ADDER),
+        full_adder=adders.get(3),
+        half_adder=adders.get(2),
     )
 
-
-_CMOS_CELLS = """
-INV    2  A            Y=~A
-BUF    4  A            Y=A
-NAND2  4  A,B          Y=~(A & B)
-NOR2   4  A,B          Y=~(A | B)
-AND2   6  A,B          Y=A & B
-OR2    6  A,B          Y=A | B
-NAND2B 6  A,B          Y=~(~A & B)
-NOR2B  6  A,B          Y=~(~A | B)
-NAND3  6  A,B,C        Y=~(A & B & C)
-NOR3   6  A,B,C        Y=~(A | B | C)
-AND3   8  A,B,C        Y=A & B & C
-OR3    8  A,B,C        Y=A | B | C
-NAND4  8  A,B,C,D      Y=~(A & B & C & D)
-NOR4   8  A,B,C,D      Y=~(A | B | C | D)
-AND4   10 A,B,C,D      Y=A & B & C & D
-OR4    10 A,B,C,D      Y=A | B | C | D
-AOI21  6  A,B,C        Y=~((A & B) | C)
-OAI21  6  A,B,C        Y=~((A | B) & C)
-AO21   8  A,B,C        Y=(A & B) | C
-OA21   8  A,B,C        Y=(A | B) & C
-AOI22  8  A,B,C,D      Y=~((A & B) | (C & D))
-OAI22  8  A,B,C,D      Y=~((A | B) & (C | D))
-AO22   10 A,B,C,D      Y=(A & B) | (C & D)
-OA22   10 A,B,C,D      Y=(A | B) & (C | D)
-AOI31  8  A,B,C,D      Y=~((A & B & C) | D)
-OAI31  8  A,B,C,D      Y=~((A | B | C) & D)
-AOI211 8  A,B,C,D      Y=~((A & B) | C | D)
-OAI211 8  A,B,C,D      Y=~((A | B) & C & D)
-AOI221 10 A,B,C,D,E    Y=~((A & B) | (C & D) | E)
-OAI221 10 A,B,C,D,E    Y=~((A | B) & (C | D) & E)
-XOR2   10 A,B          Y=(A & ~B) | (~A & B)
-XNOR2  10 A,B          Y=(A & B) | (~A & ~B)
-MUXI2  10 A,B,S        Y=~((S & B) | (~S & A))
-MUX2   12 A,B,S        Y=(S & B) | (~S & A)
-MAJI3  10 A,B,C        Y=~((A & B) | (A & C) | (B & C))
-MAJ3   12 A,B,C        Y=(A & B) | (A & C) | (B & C)
-HA     14 A,B          S=A ^ B; CO=A & B
-FA     28 A,B,CI       S=A ^ B ^ CI; CO=(A & B) | (A & CI) | (B & CI)
-"""
-
-# How the open libraries build the cells that are not one inverting gate: XOR2 as NOR2 + AOI21 and
-# XNOR2 as NAND2 + OAI21 (sky130hd, Nangate45, IHP, gf180mcu), the half adder sharing its NAND2,
-# the 28-transistor mirror full adder. Two transistors for each pin of a network.
-_CMOS_STRUCTURES = """
-BUF    N=~A; Y=~N
-AND2   N=~(A & B); Y=~N
-OR2    N=~(A | B); Y=~N
-NAND2B AN=~A; Y=~(AN & B)
-NOR2B  AN=~A; Y=~(AN | B)
-AND3   N=~(A & B & C); Y=~N
-OR3    N=~(A | B | C); Y=~N
-AND4   N=~(A & B & C & D); Y=~N
-OR4    N=~(A | B | C | D); Y=~N
-AO21   N=~((A & B) | C); Y=~N
-OA21   N=~((A | B) & C); Y=~N
-AO22   N=~((A & B) | (C & D)); Y=~N
-OA22   N=~((A | B) & (C | D)); Y=~N
-XOR2   N=~(A | B); Y=~((A & B) | N)
-XNOR2  N=~(A & B); Y=~((A | B) & N)
-MUXI2  SN=~S; Y=~((S & B) | (SN & A))
-MUX2   SN=~S; N=~((S & B) | (SN & A)); Y=~N
-MAJI3  Y=~((A & B) | (C & (A | B)))
-MAJ3   N=~((A & B) | (C & (A | B))); Y=~N
-HA     N=~(A & B); CO=~N; SN=~((A | B) & N); S=~SN
-FA     N=~((A & B) | (CI & (A | B))); CO=~N; SN=~((A & B & CI) | (N & (A | B | CI))); S=~SN
-"""
-
-_CMOS2_CELLS = """
-NOT  2 A   Y=~A
-NAND 4 A,B Y=~(A & B)
-NOR  4 A,B Y=~(A | B)
-"""
 
 TECHNOLOGIES: Mapping[str, Technology] = {
     tech.name: tech
@@ -265,15 +207,23 @@ TECHNOLOGIES: Mapping[str, Technology] = {
             "static CMOS standard cells; area is the transistor count, full adders are cells",
             "transistors of the minimum-drive cells of sky130hd, Nangate45, IHP and gf180mcu",
             "NAND2",
-            _CMOS_CELLS,
-            _CMOS_STRUCTURES,
+            cell_tables.CMOS_CELLS,
+            cell_tables.CMOS_STRUCTURES,
         ),
         _technology(
             "cmos2",
             "NAND, NOR and NOT alone, the estimate of Yosys' `abc -g cmos2; stat -tech cmos`",
             "transistor table of Yosys' stat command",
             "NAND",
-            _CMOS2_CELLS,
+            cell_tables.CMOS2_CELLS,
+        ),
+        _technology(
+            "nangate45",
+            "Nangate 45 nm open cell library, typical corner, smallest drives; area in µm²",
+            "Liberty file and SPICE netlists of the library's 2010 release (Si2, Apache-2.0)",
+            "NAND2_X1",
+            cell_tables.NANGATE45_CELLS,
+            cell_tables.NANGATE45_STRUCTURES,
         ),
     )
 }

@@ -23,6 +23,7 @@ from pathlib import Path
 OLDEST_YOSYS = (0, 60)
 _RUN_SCRIPT = "from pyosys import libyosys as ys; ys.run_pass('script run.ys', ys.Design())"
 _LOG_LINES = 3
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # children share the cores
 _POLL_S = 0.01
 
 
@@ -32,11 +33,22 @@ class YosysError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run of Yosys: a script, its input files and the files it writes, by bare names."""
+    """One run of Yosys: a script, its input files and the files it writes, by bare names.
+
+    Attributes
+    ----------
+    command : what runs instead of Yosys on the script, under the same limits; None is Yosys
+    """
 
     script: str
     files: Mapping[str, str]
     outputs: tuple[str, ...]
+    command: tuple[str, ...] | None = None
+
+    @property
+    def program(self) -> str:
+        """Return what runs, as errors name it."""
+        return "Yosys" if self.command is None else self.command[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +130,8 @@ class _Child:
                 (self._folder / name).write_text(text, encoding="utf-8")
             with self._log_path.open("wb") as log:
                 self._process = subprocess.Popen(
-                    command, cwd=self._folder, env={**os.environ, "TMPDIR": str(self._folder)},
+                    job.command or command, cwd=self._folder,
+                    env={**os.environ, "TMPDIR": str(self._folder), **_ONE_THREAD},
                     stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )  # fmt: skip
@@ -134,14 +147,16 @@ class _Child:
         if self._process.poll() is not None:
             return True
         if time.monotonic() - self._start > self._timeout_s:
-            raise YosysError(f"Yosys took longer than {self._timeout_s:g} s and was ended")
+            raise YosysError(
+                f"{self._job.program} took longer than {self._timeout_s:g} s and was ended"
+            )
         return False
 
     def collect(self) -> Finished:
         code = self._process.returncode
         if code != 0:
             how = f"was killed by signal {-code}" if code < 0 else f"failed with exit code {code}"
-            raise YosysError(f"Yosys {how}: {self._last_lines()}")
+            raise YosysError(f"{self._job.program} {how}: {self._last_lines()}")
         outputs = {name: self._read(name) for name in self._job.outputs}
         return Finished(outputs, time.monotonic() - self._start)
 
@@ -156,7 +171,9 @@ class _Child:
         try:
             return (self._folder / name).read_text(encoding="utf-8")
         except OSError:
-            raise YosysError(f"Yosys wrote no {name} (disk full?): {self._last_lines()}") from None
+            raise YosysError(
+                f"{self._job.program} wrote no {name} (disk full?): {self._last_lines()}"
+            ) from None
 
     def _last_lines(self) -> str:
         lines = self._log_path.read_text(encoding="utf-8", errors="replace").splitlines()

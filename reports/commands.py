@@ -604,8 +604,9 @@ def _measure_all(
 
 
 def _finish_notice(name: str, made: Measured) -> str:
+    area = "" if made.row.area_um2 is None else f", {made.row.area_um2:,.1f} µm²"
     return (
-        f"{name}: {made.row.transistors:,} transistors in {made.seconds:.2f} s, "
+        f"{name}: {made.row.transistors:,} transistors{area} in {made.seconds:.2f} s, "
         f"Yosys ran {made.yosys_seconds:.2f} s over all processes"
     )
 

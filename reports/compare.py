@@ -18,6 +18,8 @@ from fmacost.sim.operation import (
 
 SAME = "same format"
 EXACT_PRODUCTS = 32
+_RATIOS = {"transistors": "ratio_transistors", "area_um2": "ratio_area"}
+_UNITS = {"transistors": " transistors", "area_um2": " µm²"}
 _FLOAT_ADDENDS = {16: "fp16", 32: "fp32"}
 
 
@@ -68,11 +70,11 @@ class Comparison:
         return None if unit is None else self.rows[str(unit), technology]
 
     def ratio(self, line: Line, side: int, technology: str) -> float | None:
-        """Return the transistors of a side over those of the first, None without both."""
+        """Return the size of a side over that of the first, None without both."""
         first, other = (self.row(line, s, technology) for s in (0, side))
-        if first is None or other is None or first.transistors == 0:
+        if first is None or other is None or first.size == 0:
             return None
-        return other.transistors / first.transistors
+        return other.size / first.size
 
     def records(self) -> list[dict[str, Any]]:
         """Return the JSON of every row, with its line and its ratio."""
@@ -84,7 +86,7 @@ class Comparison:
                     if row is None:
                         continue
                     ratio = self.ratio(line, side, technology)
-                    extra = {} if ratio is None else {"ratio_transistors": round(ratio, 6)}
+                    extra = {} if ratio is None else {_RATIOS[row.size_metric]: round(ratio, 6)}
                     records.append({"accumulator": line.accumulator, **row.to_json(), **extra})
         return records
 
@@ -120,20 +122,26 @@ class Comparison:
             row = self.row(line, side, self.technologies[0])
             if row is not None:
                 parts.append(f"{row.unit} {_size(row)}, {self._times(line, side)}")
-        text = f"{first.unit} takes {_size(first, ' transistors')}"
+        text = f"{first.unit} takes {_size(first, _UNITS[first.size_metric])}"
         return f"{text} and {' and '.join(parts)}" if parts else text
+
+    @property
+    def _much(self) -> str:
+        row = self.row(self.lines[0], 0, self.technologies[0])
+        return "many" if row is None or row.area_um2 is None else "much"
 
     def _times(self, line: Line, side: int) -> str:
         headline, *others = self.technologies
         ratio = self.ratio(line, side, headline)
         elsewhere = [(t, self.ratio(line, side, t)) for t in others]
         notes = [f"{value:.2f} in {name}" for name, value in elsewhere if value is not None]
-        return f"{ratio:.2f} times as many" + (f" ({', '.join(notes)})" if notes else "")
+        return f"{ratio:.2f} times as {self._much}" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def _size(row: Row, unit: str = "") -> str:
+    size = f"{row.transistors:,}" if row.area_um2 is None else f"{row.area_um2:,.1f}"
     gates = f"{row.gates_ge:,.1f} gate equivalents"
-    return f"{row.transistors:,}{unit} ({gates}, {row.cells:,} cells)"
+    return f"{size}{unit} ({gates}, {row.cells:,} cells)"
 
 
 def explain_names(texts: Sequence[str], formats: Sequence[Format]) -> list[str]:

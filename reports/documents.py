@@ -125,6 +125,35 @@ INTEGER_PEERS = (
         "`a*b+c`, `synth` as it is", 2207, 8316, 71,
     ),
 )  # fmt: skip
+
+
+class AreaPeer(NamedTuple):
+    """A unit of others in Nangate45: by Yosys' own mapping, and by its best small recipe."""
+
+    unit: str  # ours that it is compared with
+    name: str
+    plain_um2: int
+    best_um2: int
+    recipe: str
+
+
+# The smallest of those whose netlist is right, for each unit. S1: rounds of resubstitution and
+# rewriting, then `dch; amap -m`; S2: the same with `&deepsyn -T 20`. Yosys 0.70. Floats are in
+# the manner of IEEE 754, with subnormals, RNE tied and flags left open, as in ``FLOAT_PEERS``.
+AREA_PEERS = (
+    AreaPeer("fma:e4m3fn", "Muntjac, repaired", 660, 522, "S2"),
+    AreaPeer("fma:e5m2", "Muntjac, repaired", 612, 459, "S1"),
+    AreaPeer("fma:bf16", "FPnew (CVFPU)", 1560, 1306, "S1"),
+    AreaPeer("fma:fp16", "FPnew (CVFPU)", 2128, 1757, "S1"),
+    AreaPeer("fma:e4m3fn+fp16", "Muntjac, repaired", 1059, 876, "S1"),
+    AreaPeer("fma:e4m3fn+fp32", "Muntjac, repaired", 2056, 1632, "S1"),
+    AreaPeer("fma:int8+int32", "ArithsGen, Dadda, then `+c`", 508, 464, "S1"),
+    AreaPeer("mul:int8", "EvoApproxLib, its exact one", 409, 310, "S1"),
+)
+AREA_TECHNOLOGY = "nangate45"
+# Minutes for each: on a page of its own, which `make docs-max` makes.
+MAX_PAGE = "max.md"
+MAX_UNITS = ("fma:e4m3fn", "fma:e5m2", "fma:int8+int32", "mul:int8", "mul:e4m3fn")
 _TERMINAL_VARIABLES = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS")
 
 
@@ -143,18 +172,22 @@ class Rows:
 
     store: Cache | None
     watcher: UnitWatcher
-    known: dict[tuple[str, str, str], Row] = field(default_factory=dict)
+    known: dict[tuple[str, str, str, str], Row] = field(default_factory=dict)
 
     def __call__(
-        self, unit: str, technology: str = DEFAULT_TECHNOLOGIES[0], objective: str = OBJECTIVES[0]
+        self,
+        unit: str,
+        technology: str = DEFAULT_TECHNOLOGIES[0],
+        objective: str = OBJECTIVES[0],
+        effort: str = "normal",
     ) -> Row:
         """Return the row of a unit; raise DocumentError if its netlist is not proven."""
-        key = unit, technology, objective
+        key = unit, technology, objective, effort
         if key not in self.known:
             self.watcher.begin(f"{unit} in {technology}")
             made = measure(
-                parse_unit(unit), get_technology(technology), Settings(objective=objective),
-                self.store, self.watcher,
+                parse_unit(unit), get_technology(technology),
+                Settings(objective=objective, effort=effort), self.store, self.watcher,
             )  # fmt: skip
             if not made.row.verification.is_proven:
                 raise DocumentError(f"{unit} in {technology} is not proven: {made.counterexample}")
@@ -532,6 +565,42 @@ def _peers_integer(rows: Rows) -> str:
     return _peer_table(rows, USUAL[:1], INTEGER_PEERS)
 
 
+def _areas(rows: Rows) -> str:
+    """Return the units of the area table in square micrometres, beside the smallest of others."""
+    body = []
+    for peer in AREA_PEERS:
+        row = rows(peer.unit, AREA_TECHNOLOGY)
+        assert row.area_um2 is not None
+        ours = [_code(peer.unit), *_texts(row, "area_um2", "gates_ge", "transistors")]
+        theirs = [peer.name, f"{peer.best_um2:,} ({peer.recipe})", f"{peer.plain_um2:,}"]
+        ratio = show_ratio(peer.best_um2 / row.area_um2)
+        body.append([*ours, *_texts(row, "verification"), *theirs, ratio])
+    headings = ["unit", "µm²", "GE", "transistors", "verified"]
+    headings += ["smallest of others", "its µm²", "mapped by `abc`", "/ ours"]
+    return _table(headings, body, numbers=range(1, 4))
+
+
+def _max_table(rows: Rows, technology: str, units: Sequence[str]) -> str:
+    body = []
+    for unit in units:
+        usual, row = (rows(unit, technology, effort=effort) for effort in ("normal", "max"))
+        saved = f"{row.size / usual.size - 1:+.1%}"
+        sizes = [*_texts(usual, usual.size_metric), *_texts(row, row.size_metric)]
+        how = [saved, *_texts(row, "delay_fo4", "architecture"), _code(row.recipe)]
+        body.append([_code(unit), *sizes, *how, *_texts(row, "verification")])
+    unit_of = "transistors" if get_technology(technology).area_um2 is None else "µm²"
+    headings = ["unit", f"{unit_of}, normal", f"{unit_of}, max", "change", "FO4"]
+    return _table([*headings, "architecture", "recipe", "verified"], body, numbers=range(1, 5))
+
+
+def _max(rows: Rows) -> str:
+    return _max_table(rows, DEFAULT_TECHNOLOGIES[0], MAX_UNITS)
+
+
+def _max_areas(rows: Rows) -> str:
+    return _max_table(rows, AREA_TECHNOLOGY, MAX_UNITS[:4])
+
+
 def _kulisch(rows: Rows) -> str:
     """Return the widths of exact accumulators; no row is measured for it."""
     body = []
@@ -576,6 +645,9 @@ NUMBERS: Mapping[str, Callable[[Rows], str]] = {
     "speed": _speed,
     "peers-float": _peers_float,
     "peers-integer": _peers_integer,
+    "areas": _areas,
+    "max": _max,
+    "max-areas": _max_areas,
     "kulisch": _kulisch,
     "metrics": _metrics,
     "made-with": _made_with,
@@ -620,6 +692,9 @@ def main(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit with 1 if a region differs.")
     ] = False,
+    slow: Annotated[
+        bool, typer.Option("--slow", help=f"The page {MAX_PAGE}, and no other: many minutes.")
+    ] = False,
 ) -> None:
     """Measure what the documents quote, and rewrite the marked regions."""
     terminal = Terminal()
@@ -627,6 +702,8 @@ def main(
     with terminal.progress(1) as watcher:
         rows = Rows(Cache(cache_folder(), terminal.notify), watcher)
         for path in documents(folder):
+            if (path.name == MAX_PAGE) != slow:
+                continue
             name = path.relative_to(folder)
             try:
                 old = path.read_text(encoding="utf-8")
@@ -640,7 +717,7 @@ def main(
     for region in different:
         terminal.complain(f"{region}: {verb}")
     if check and different:
-        terminal.complain("make docs makes them anew")
+        terminal.complain(f"make docs{'-max' if slow else ''} makes them anew")
         raise typer.Exit(DIFFERENT)
     terminal.notify(f"{show_count(len(rows.known))} cost rows, all proven")
 

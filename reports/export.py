@@ -25,6 +25,8 @@ _PAPER_COLUMNS = (
     "gates_ge",
     "transistors",
     "ratio_transistors",
+    "area_um2",
+    "ratio_area",
     "logic_depth",
     "verification",
 )

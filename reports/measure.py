@@ -20,7 +20,7 @@ import fmacost.hw
 import fmacost.sim
 from fmacost.reports.cache import Cache, digest_of
 from fmacost.reports.errors import InputError
-from fmacost.reports.row import SCHEMA, Proof, Row, RowError, Spread
+from fmacost.reports.row import SCHEMA, Proof, Row, RowError, Spread, read_spread
 from fmacost.sim.netlist import Netlist, NetlistError
 from fmacost.sim.operation import Operation, semantics
 
@@ -222,11 +222,11 @@ def _load_built(store: Cache, key: Mapping[str, object], technology: Technology)
             netlist=Netlist.from_yosys_json(content["netlist"], technology.cells),
             architecture=str(content["architecture"]),
             recipe=str(content["recipe"]),
-            candidates=Spread(**{name: int(n) for name, n in content["candidates"].items()}),
+            candidates=read_spread(content["candidates"]),
             left_out=0,
             yosys_seconds=0.0,
         )
-    except (NetlistError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (NetlistError, RowError, KeyError, TypeError, ValueError, AttributeError) as error:
         store.reject("netlists", key, str(error))
         return None
 
@@ -252,7 +252,7 @@ def _build(operation: Operation, technology: Technology, settings: Settings) -> 
         jobs=settings.jobs,
         timeout_s=settings.timeout_s,
     )
-    sizes = sorted(round(candidate.cost) for candidate in made.candidates)
+    sizes = sorted(round(candidate.cost, 3) for candidate in made.candidates)
     return _Built(
         netlist=made.netlist,
         architecture=made.architecture,
@@ -297,7 +297,6 @@ def _row(
     from fmacost.hw.timing import delay_fo4
 
     counts = built.netlist.count()
-    transistors = technology.transistor_count(built.netlist)
     return Row(
         unit=str(operation),
         technology=technology.name,
@@ -306,7 +305,8 @@ def _row(
         recipe=built.recipe,
         architecture=built.architecture,
         cells=len(built.netlist.cells),
-        transistors=transistors,
+        transistors=technology.transistor_count(built.netlist),
+        area_um2=technology.area(built.netlist),
         gates_ge=technology.gates_ge(built.netlist),
         logic_depth=built.netlist.depth,
         delay_fo4=round(delay_fo4(built.netlist, technology), 3),

@@ -58,6 +58,11 @@ def show_count(value: int) -> str:
     return f"{value:,}"
 
 
+def show_size(value: float) -> str:
+    """Return transistors as an integer, or an area with one decimal."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
 def show_ratio(value: float) -> str:
     """Return a ratio with three significant digits or more, as in 1.27x."""
     return f"{value:.2f}x"
@@ -82,7 +87,8 @@ def show_verification(value: Mapping[str, Any]) -> str:
 
 def show_spread(value: Mapping[str, Any]) -> str:
     """Return the spread of the candidates: smallest, median, largest."""
-    return f"{value['min']:,} / {value['median']:,} / {value['max']:,} of {value['count']}"
+    low, median, high = (show_size(value[name]) for name in ("min", "median", "max"))
+    return f"{low} / {median} / {high} of {value['count']}"
 
 
 def _quantity(
@@ -121,9 +127,10 @@ METRICS: tuple[Metric, ...] = (
         "gates_ge",
         "GE",
         "gate equivalents",
-        "transistors over those of the technology's two-input NAND",
+        "area (or transistors, where there is none) over that of the technology's two-input NAND",
         "{:,.1f}".format,
     ),
+    _quantity("area_um2", "µm²", "µm²", "sum of the areas of all mapped cells", "{:,.1f}".format),
     _quantity(
         "transistors", "transistors", "transistors", "sum of the transistors of all mapped cells"
     ),
@@ -132,6 +139,14 @@ METRICS: tuple[Metric, ...] = (
         "ratio",
         "1",
         "transistors over those of the first format in the same line and technology",
+        Better.LOWER,
+        show_ratio,
+    ),
+    Metric(
+        "ratio_area",
+        "ratio",
+        "1",
+        "area over that of the first format in the same line and technology",
         Better.LOWER,
         show_ratio,
     ),
@@ -146,9 +161,10 @@ METRICS: tuple[Metric, ...] = (
     _fact(
         "candidates",
         "min / median / max",
-        "transistors of all candidates (architecture and recipe), of which the smallest counts",
+        "transistors (or areas) of all candidates, each an architecture and a recipe; the one that "
+        "the objective asks for counts",
         show_spread,
-        unit="transistors",
+        unit="transistors or µm²",
     ),
     _fact(
         "verification",

@@ -24,12 +24,12 @@ class RowError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Transistors of all candidates of a synthesis, of which the smallest is the row's."""
+    """Transistors (or areas, in a technology that has them) of all candidates of a synthesis."""
 
     count: int
-    min: int
-    median: int
-    max: int
+    min: float
+    median: float
+    max: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,8 @@ class Row:
     architecture: str
     cells: int
     transistors: int
-    gates_ge: float  # transistors over those of the technology's NAND2
+    area_um2: float | None = None  # in a technology that has areas
+    gates_ge: float  # cost over that of the technology's NAND2
     logic_depth: int
     delay_fo4: float
     cell_counts: dict[str, int]
@@ -69,6 +70,16 @@ class Row:
     versions: dict[str, str]
     digest: str
     schema: int = SCHEMA
+
+    @property
+    def size_metric(self) -> str:
+        """Name of the field that says how large the unit is: area where it is known."""
+        return "transistors" if self.area_um2 is None else "area_um2"
+
+    @property
+    def size(self) -> float:
+        """Value of that field."""
+        return self.transistors if self.area_um2 is None else self.area_um2
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as JSON values, its fields in order of declaration."""
@@ -104,11 +115,12 @@ class Row:
             architecture=_member(record, "architecture", str),
             cells=_count(record, "cells"),
             transistors=_count(record, "transistors"),
+            area_um2=_optional(record, "area_um2"),
             gates_ge=_quantity(record, "gates_ge"),
             logic_depth=_count(record, "logic_depth"),
             delay_fo4=_quantity(record, "delay_fo4"),
             cell_counts=_counts(record, "cell_counts"),
-            candidates=_spread(_member(record, "candidates", dict)),
+            candidates=read_spread(_member(record, "candidates", dict)),
             verification=_proof(_member(record, "verification", dict)),
             semantics=_member(record, "semantics", str),
             versions=_texts(record, "versions"),
@@ -122,12 +134,11 @@ def document(records: list[dict[str, Any]]) -> dict[str, Any]:
     return {"schema": SCHEMA, "rows": records}
 
 
-def _spread(record: Mapping[str, Any]) -> Spread:
+def read_spread(record: Mapping[str, Any]) -> Spread:
+    """Return the spread of parsed JSON; raise RowError if it is none."""
     where = "candidates"
-    count, low, median, high = (
-        _count(record, name, where) for name in ("count", "min", "median", "max")
-    )
-    return Spread(count=count, min=low, median=median, max=high)
+    low, median, high = (_quantity(record, name, where) for name in ("min", "median", "max"))
+    return Spread(count=_count(record, "count", where), min=low, median=median, max=high)
 
 
 def _proof(record: Mapping[str, Any]) -> Proof:
@@ -159,15 +170,18 @@ def _count(record: Mapping[str, Any], name: str, where: str = "") -> int:
     return value
 
 
-def _quantity(record: Mapping[str, Any], name: str) -> float:
+def _quantity(record: Mapping[str, Any], name: str, where: str = "") -> float:
+    path = f"{where}.{name}" if where else name
     value = record.get(name)
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, float):
-        raise RowError(f"{name} must be a number, not {_kind(value)}")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise RowError(f"{path} must be a number, not {_kind(value)}")
     if not 0 <= value < float("inf"):
-        raise RowError(f"{name} must be finite and not negative, got {value}")
+        raise RowError(f"{path} must be finite and not negative, got {value}")
     return value
+
+
+def _optional(record: Mapping[str, Any], name: str) -> float | None:
+    return None if record.get(name) is None else _quantity(record, name)
 
 
 def _counts(record: Mapping[str, Any], name: str, where: str = "") -> dict[str, int]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 UNPROVEN = "bold red"
 SYNTH_COLUMNS = (
-    "unit", "technology", "cells", "gates_ge", "transistors", "candidates", "logic_depth",
-    "recipe", "verification",
+    "unit", "technology", "cells", "gates_ge", "transistors", "area_um2", "candidates",
+    "logic_depth", "delay_fo4", "recipe", "verification",
 )  # fmt: skip
 VERIFY_COLUMNS = ("unit", "technology", "verification_method", "vectors", "mismatches", "regions")
 FORMAT_COLUMNS = (
@@ -40,10 +40,11 @@ def table(headings: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str | Te
 
 def row_table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
     """Return rows as a table of the named metrics; what is not proven is red."""
-    chosen = [metric(name) for name in columns]
+    records = [row.to_json() for row in rows]
+    named = [metric(name) for name in columns]
+    chosen = [column for column in named if any(column.value(r) is not None for r in records)]
     body = []
-    for row in rows:
-        record = row.to_json()
+    for row, record in zip(rows, records, strict=True):
         style = "" if row.verification.is_proven else UNPROVEN
         body.append([Text(column.text(record), style) for column in chosen])
     is_number = ("vectors", *(c.name for c in chosen if c.better is not Better.NONE))
@@ -56,7 +57,8 @@ def comparison_table(comparison: Comparison) -> Table:
     first = comparison.formats[0].name
     headings = [("accumulator", False), ("unit", False), ("cells", True), ("GE", True)]
     for technology in comparison.technologies:
-        headings += [(f"transistors {technology}", True), (f"/ {first}", True)]
+        size = metric(_size_metric(comparison, technology)).heading
+        headings += [(f"{size} {technology}", True), (f"/ {first}", True)]
     headings += [("depth", True), ("verified", False)]
     made = table(headings, [])
     for line in comparison.lines:
@@ -72,7 +74,7 @@ def comparison_table(comparison: Comparison) -> Table:
             for technology, entry in zip(comparison.technologies, [row, *rest], strict=True):
                 ratio = comparison.ratio(line, side, technology) if side else None
                 cells += [
-                    "-" if entry is None else _text("transistors", entry),
+                    "-" if entry is None else _text(entry.size_metric, entry),
                     "" if ratio is None else show_ratio(ratio),
                 ]
             unproven = [r for r in (row, *rest) if r and not r.verification.is_proven]
@@ -81,6 +83,11 @@ def comparison_table(comparison: Comparison) -> Table:
             cells += [_text("logic_depth", row), verified]
             made.add_row(label, *(Text(c, style) for c in cells), end_section=is_last)
     return made
+
+
+def _size_metric(comparison: Comparison, technology: str) -> str:
+    rows = (row for (_, name), row in comparison.rows.items() if name == technology)
+    return next((row.size_metric for row in rows), "transistors")
 
 
 def comparison_notes(
@@ -96,9 +103,10 @@ def comparison_notes(
     for t in technologies:
         lines.append(f"- {t.name}: {t.description} (source: {t.source})")
         lines.append(f"- {t.name}: {_recipe_note([r for r in rows if r.technology == t.name])}")
+    unit = "transistors" if headline.area_um2 is None else "µm²"
     lines.append(
         f"- cells, GE and depth are those of {headline.name}; one GE is a {headline.nand2} of "
-        f"{headline.transistors[headline.nand2]} transistors"
+        f"{headline.cell_cost[headline.nand2]:g} {unit}"
     )
     lines.append(
         f"- combinational units without registers, synthesised for {objective} with {limit}: "
@@ -157,7 +165,9 @@ def row_notes(rows: Sequence[Row], notes: Sequence[str]) -> str:
     units = dict.fromkeys(f"{row.unit}: {row.semantics}" for row in rows)
     made = "; ".join(dict.fromkeys(metric("versions").text(row.to_json()) for row in rows))
     built = "; ".join(dict.fromkeys(row.architecture for row in rows))
-    how = f"architecture: {built}; effort: {'; '.join(dict.fromkeys(r.effort for r in rows))}"
+    aims = "; ".join(dict.fromkeys(OBJECTIVE_TEXTS[row.objective] for row in rows))
+    efforts = "; ".join(dict.fromkeys(row.effort for row in rows))
+    how = f"architecture: {built}; synthesised for {aims}; effort: {efforts}"
     lines = [*notes, *units, how, f"made with {made}", verification_note(rows)]
     return "\n".join(f"- {line}" for line in lines)
 
@@ -213,6 +223,7 @@ def technology_record(technology: "Technology") -> dict[str, Any]:
         "source": technology.source,
         "gate_equivalent": technology.nand2,
         "cells": dict(technology.transistors),
+        "area_um2": None if technology.area_um2 is None else dict(technology.area_um2),
     }
 
 

@@ -41,7 +41,13 @@ def page_name(path: Path) -> str:
 class NoRows(Rows):
     """Rows of which none may be asked for."""
 
-    def __call__(self, unit: str, technology: str = "cmos", objective: str = "area") -> Row:
+    def __call__(
+        self,
+        unit: str,
+        technology: str = "cmos",
+        objective: str = "area",
+        effort: str = "normal",
+    ) -> Row:
         raise AssertionError(f"{unit} in {technology} for {objective} was asked for")
 
 
@@ -69,6 +75,12 @@ def anchors(path: Path) -> set[str]:
 @pytest.mark.slow
 def test_every_number_is_what_is_measured() -> None:
     done = CliRunner().invoke(_tool(), [str(ROOT), "--check"])
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.sweep
+def test_every_number_of_max_effort_is_what_is_measured() -> None:
+    done = CliRunner().invoke(_tool(), [str(ROOT), "--check", "--slow"])
     assert done.exit_code == 0, done.output
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fmacost.hw.liberty import LibertyError, Library, read_liberty, translate_function
-from fmacost.hw.technology import AdderCell, TechnologyError
+from fmacost.hw.technology import AdderCell, TechnologyError, get_technology
 from fmacost.sim.netlist import Cell, CellType, Netlist
 
 
@@ -331,3 +331,11 @@ def test_a_large_library_of_facts() -> None:
     assert technology.half_adder is not None
     assert technology.half_adder.cell == "HA_X1"
     assert technology.area_um2["FA_X1"] == 4.256
+    built_in = get_technology("nangate45")
+    assert dict(technology.area_um2) == built_in.area_um2
+    for name, cell in technology.cells.items():
+        ours = built_in.cells[name]
+        assert set(ours.inputs) == set(cell.inputs)
+        for pin, _ in cell.outputs:
+            same_order = CellType(name, cell.inputs, ours.outputs)
+            assert same_order.truth_table(pin) == cell.truth_table(pin), name

@@ -40,7 +40,7 @@ def test_a_row_survives_json() -> None:
 
 
 def test_unknown_fields_are_ignored() -> None:
-    assert Row.from_json({**make_row().to_json(), "area_um2": 1.5}) == make_row()
+    assert Row.from_json({**make_row().to_json(), "area_nm2": 1.5}) == make_row()
 
 
 def test_whole_numbers_may_stand_for_gates() -> None:
@@ -62,7 +62,7 @@ def test_whole_numbers_may_stand_for_gates() -> None:
         ({"cell_counts": {"FA": "4"}}, "cell_counts.FA must be an integer, not str '4'"),
         ({"cell_counts": []}, r"cell_counts must be an object, not list \[\]"),
         ({"versions": {"yosys": 70}}, "versions.yosys must be text, not int 70"),
-        ({"candidates": {}}, "candidates.count is missing"),
+        ({"candidates": {}}, "candidates.min must be a number, not nothing"),
         ({"verification": {}}, "verification.method is missing"),
         (
             {"verification": {"method": "guessed", "vectors": 1, "mismatches": 0, "regions": {}}},
@@ -80,7 +80,7 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Row)])
+@pytest.mark.parametrize("name", [f.name for f in fields(Row) if f.name != "area_um2"])
 def test_a_missing_field_is_named(name: str) -> None:
     record = make_row().to_json()
     del record[name]

@@ -87,7 +87,7 @@ def test_cells_agree_with_the_published_counts() -> None:
     assert {name: CMOS.transistors[name] for name in expected} == expected
     assert CMOS.cells["FA"].truth_table("S") == 0b10010110
     assert CMOS.cells["FA"].truth_table("CO") == 0b11101000
-    assert len({technology.digest for technology in TECHNOLOGIES.values()}) == 2
+    assert len({technology.digest for technology in TECHNOLOGIES.values()}) == len(TECHNOLOGIES)
 
 
 def test_inverting_cells_cost_what_their_networks_have() -> None:

@@ -7,8 +7,8 @@ from statistics import fmean
 
 import pytest
 
+from fmacost.hw.cell_tables import CMOS_STRUCTURES, NANGATE45_STRUCTURES
 from fmacost.hw.technology import (
-    _CMOS_STRUCTURES,
     _MAPPING_FANOUT,
     TECHNOLOGIES,
     Technology,
@@ -93,7 +93,8 @@ def test_stages_in_a_chain_add_up() -> None:
 def test_structures_have_the_functions_and_transistors_of_the_cells(
     technology: Technology,
 ) -> None:
-    structures = dict(line.split(maxsplit=1) for line in _CMOS_STRUCTURES.strip().splitlines())
+    tables = CMOS_STRUCTURES + NANGATE45_STRUCTURES
+    structures = dict(line.split(maxsplit=1) for line in tables.splitlines() if line)
     for cell in technology.cells.values():
         text = structures.get(cell.name, "; ".join("=".join(output) for output in cell.outputs))
         stages = parse_stages(text)
@@ -101,7 +102,8 @@ def test_structures_have_the_functions_and_transistors_of_the_cells(
         functions = {pin: pin for pin in cell.inputs}
         for stage in text.split(";"):
             output, network = stage.strip().split("=")
-            functions[output] = f"({re.sub('[A-Z]+', lambda m: functions[m[0]], network)})"  # noqa: B023
+            text_of = re.sub(r"[A-Z]\w*", lambda m: functions[m[0]], network)  # noqa: B023
+            functions[output] = f"({text_of})"
         outputs = tuple((pin, functions[pin]) for pin, _ in cell.outputs)
         rebuilt = CellType("rebuilt", cell.inputs, outputs)
         for pin, _ in outputs:
