@@ -15,7 +15,20 @@ from amaranth.lib.wiring import In, Out
 from fmacost.hw.parts.adders import extend, ripple_add
 from fmacost.hw.parts.shifter import AlignRight
 from fmacost.hw.raw import Case, RawRange
-from fmacost.sim.formats import FloatFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The bits of a result that rounding looks at, sticky aside.
+
+    Attributes
+    ----------
+    precision : the significand and what stochastic rounding takes of the bits below it
+    quantum_exponent : exponent of the lowest of these bits at the smallest exponent
+    """
+
+    precision: int
+    quantum_exponent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +69,8 @@ class Window:
         return self.lowest_shift < 0
 
 
-def plan_window(a: RawRange, b: RawRange, c: RawRange, result: FloatFormat) -> Window:
-    """Return the window of ``a*b + c`` rounded to ``result``."""
+def plan_window(a: RawRange, b: RawRange, c: RawRange, result: Kept) -> Window:
+    """Return the window of ``a*b + c`` of which ``result`` is kept."""
     product_bits = a.significand_bits + b.significand_bits
     if b.significand_bits == 1 or a.significand_bits == 1:
         product_bits -= 1
@@ -116,7 +129,7 @@ def _lowest_lead(a: RawRange, b: RawRange, c: RawRange, below: int) -> int:
     return below + min([0, *leads])
 
 
-def _room_below(a: RawRange, b: RawRange, c: RawRange, result: FloatFormat) -> int:
+def _room_below(a: RawRange, b: RawRange, c: RawRange, result: Kept) -> int:
     """Return the bits needed below the product so that an addend below them is only sticky.
 
     The last kept bit of the result must lie above the lowest bit of the window, also after an
@@ -133,7 +146,7 @@ def _room_below(a: RawRange, b: RawRange, c: RawRange, result: FloatFormat) -> i
     return max(needs)
 
 
-def _room_above(c: RawRange, result: FloatFormat) -> int:
+def _room_above(c: RawRange, result: Kept) -> int:
     """Return the zeros needed between a clamped addend and the product below it."""
 
     def place(case: Case) -> int:  # of the result's last bit, from the addend's lowest bit

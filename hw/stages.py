@@ -269,6 +269,8 @@ class Rounder(wiring.Component):
     exponent : In(exponent_bits), zero where the significand has no leading one
     significand : In(precision)
     guard, sticky, negative : In(1)
+    random : In(random_bits), only with stochastic rounding, where the significand has
+        ``random_bits - 1`` more bits, and guard below it
     rounded : Out(exponent_bits + precision + 1)
     """
 
@@ -277,14 +279,19 @@ class Rounder(wiring.Component):
     guard: Signal
     sticky: Signal
     negative: Signal
+    random: Signal
     rounded: Signal
 
-    def __init__(self, exponent_bits: int, precision: int, rounding: Rounding) -> None:
+    def __init__(
+        self, exponent_bits: int, precision: int, rounding: Rounding, random_bits: int = 0
+    ) -> None:
         self.rounding = rounding
+        self._more = max(random_bits - 1, 0)
         super().__init__(
             {
+                **({"random": In(random_bits)} if random_bits else {}),
                 "exponent": In(exponent_bits),
-                "significand": In(precision),
+                "significand": In(precision + self._more),
                 "guard": In(1),
                 "sticky": In(1),
                 "negative": In(1),
@@ -294,9 +301,9 @@ class Rounder(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        fraction_bits = len(self.significand) - 1
-        exponent = Cat(Const(0, fraction_bits), self.exponent)
-        m.d.comb += self.rounded.eq(ripple_add(m, exponent, self.significand, self._up()))
+        significand = self.significand[self._more :]
+        exponent = Cat(Const(0, len(significand) - 1), self.exponent)
+        m.d.comb += self.rounded.eq(ripple_add(m, exponent, significand, self._up()))
         return m
 
     def _up(self) -> Value:
@@ -312,6 +319,9 @@ class Rounder(wiring.Component):
                 return inexact & self.negative
             case Rounding.RUP:
                 return inexact & ~self.negative
+            case Rounding.SR:
+                dropped = Cat(self.guard, self.significand[: self._more])
+                return carry_chain(dropped, self.random, Const(0, 1))
 
 
 class Pack(wiring.Component):

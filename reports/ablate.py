@@ -25,6 +25,7 @@ from fmacost.sim.operation import (
 )
 
 WHOLE = "whole unit"
+_RANDOM_BITS = 4  # of stochastic rounding: what is below the last place counts to a sixteenth
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,6 @@ def left_out(operation: Operation) -> list[str]:
     notes = []
     if not operation.is_integer:
         notes.append("sign: left out, there are no unsigned floats here")
-        notes.append("stochastic rounding: left out, it is no rounding mode here")
     return notes
 
 
@@ -74,6 +74,9 @@ def _float_features(operation: Operation) -> Iterator[tuple[str, Operation]]:
     if finite is not None:
         yield "NaN and infinity (every code a number)", finite
     yield "rounding: truncation instead (rtz)", replace(operation, rounding=Rounding.RTZ)
+    if isinstance(operation.result, FloatFormat) and operation.rounding is not Rounding.RTZ:
+        by_chance = replace(operation, rounding=Rounding.SR, random_bits=_RANDOM_BITS)
+        yield f"rounding: stochastic instead (sr{_RANDOM_BITS})", by_chance
     yield "overflow: saturation instead (sat)", _saturating(operation)
     kinds = {f.specials for f in _formats(operation) if isinstance(f, FloatFormat)}
     if kinds == {Specials.FN}:

@@ -176,6 +176,8 @@ def explain_operation(operation: Operation, codes: Sequence[int | str]) -> Expla
         If the number of codes does not fit, or one is no number or out of range.
     """
     formats = operation.operands
+    if operation.random_bits:
+        raise ValueError(f"{operation}: stochastic rounding cannot be explained here")
     if len(codes) != len(formats):
         raise ValueError(f"{operation} takes {len(formats)} codes, not {len(codes)}")
     numbers = [parse_code(code, fmt) for code, fmt in zip(codes, formats, strict=True)]

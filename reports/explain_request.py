@@ -69,6 +69,8 @@ def _conversion(
         raise InputError(f"a conversion takes one value or code, got {' '.join(subject)}")
     (text,) = subject
     rounding = rounding or Rounding.RNE
+    if rounding is Rounding.SR:
+        raise InputError("stochastic rounding needs random bits: no conversion is explained by it")
     overflow = overflow or Overflow.IEEE
     if source is None:
         return explain_value(text, parse_format(to or ""), rounding, overflow)

@@ -51,7 +51,9 @@ class Counterexample:
         """Return lines with the operands and both results, as codes and as values."""
         rows = [
             (name, _code_text(fmt, code), _value_text(fmt, code))
-            for name, fmt, code in zip("abc", operation.operands, self.operands, strict=False)
+            for name, fmt, code in zip(
+                operation.input_widths, operation.inputs, self.operands, strict=True
+            )
         ]
         for name, code in (("expected", self.expected), ("got", self.got)):
             rows.append((name, *_result_text(operation, code)))
@@ -95,7 +97,8 @@ def verify(
 
     Parameters
     ----------
-    netlist : inputs a, b (c), outputs ``result`` and, where ``operation.has_invalid``, ``invalid``
+    netlist : inputs a, b (c, random), outputs ``result`` and, where ``operation.has_invalid``,
+        ``invalid``
     progress : called in this thread with the vectors done and their total
 
     Raises
@@ -184,7 +187,7 @@ class _Block:
 def _exhaustive(comparison: "_Comparison", progress: Progress | None) -> _Tally:
     operation = comparison.operation
     blocks = list(_blocks(operation))
-    if operation.operands[-1].width < _WORD_BITS:
+    if operation.inputs[-1].width < _WORD_BITS:
         work = comparison.unpacked
     else:
         _ = comparison.classes  # before there are threads
@@ -197,7 +200,7 @@ def _exhaustive(comparison: "_Comparison", progress: Progress | None) -> _Tally:
 
 
 def _blocks(operation: Operation) -> Iterator[_Block]:
-    column_bits = operation.operands[-1].width
+    column_bits = operation.inputs[-1].width
     rows = 1 << (operation.input_bits - column_bits)
     columns = 1 << min(column_bits, _BLOCK_BITS)
     height = (1 << _BLOCK_BITS) // columns
@@ -235,7 +238,11 @@ class _Comparison:
         """The classes of an FMA whose factors are few, None for other operations."""
         operation = self.operation
         factors = operation.operands[:-1]
-        if len(factors) < 2 or sum(f.width for f in factors) > _CLASSED_BITS:
+        if (
+            operation.random_bits
+            or len(factors) < 2
+            or sum(f.width for f in factors) > _CLASSED_BITS
+        ):
             return None
         values = [decode(f, np.arange(1 << f.width, dtype=np.uint64)) for f in factors]
         if operation.daz:
@@ -320,7 +327,7 @@ class _Comparison:
     def _split(self, rows: Codes) -> list[Codes]:
         """Return the codes of all operands but the last; the first has the highest bits."""
         codes = []
-        for fmt in self.operation.operands[-2::-1]:
+        for fmt in self.operation.inputs[-2::-1]:
             codes.append(rows & np.uint64((1 << fmt.width) - 1))
             rows = rows >> np.uint64(fmt.width)
         return codes[::-1]

@@ -182,6 +182,8 @@ def round_shifted(magnitude: int, shift: int, negative: bool, rounding: Rounding
             up = negative and rest > 0
         case Rounding.RUP:
             up = not negative and rest > 0
+        case Rounding.SR:
+            raise ValueError("stochastic rounding needs random bits: see sim.reference")
     return quotient + up
 
 
@@ -224,6 +226,8 @@ def _round_integers(integers: Integers, shift: int, rounding: Rounding) -> Integ
             up = rest < 0
         case Rounding.RUP:
             up = rest > 0
+        case Rounding.SR:
+            raise ValueError("stochastic rounding needs random bits: see sim.reference")
     rounded: Integers = floor + up.astype(np.int64)
     return rounded
 
@@ -242,6 +246,8 @@ def _round(values: Values, negative: NDArray[np.bool_], rounding: Rounding) -> V
             return np.where(negative, np.ceil(values), np.floor(values))
         case Rounding.RUP:
             return np.where(negative, np.floor(values), np.ceil(values))
+        case Rounding.SR:
+            raise ValueError("stochastic rounding needs random bits: see sim.reference")
 
 
 def _finish(

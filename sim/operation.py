@@ -31,13 +31,18 @@ class Kind(StrEnum):
 
 
 class Rounding(StrEnum):
-    """IEEE 754-2019, 4.3: the five rounding-direction attributes."""
+    """IEEE 754-2019, 4.3: the five rounding-direction attributes; and stochastic rounding."""
 
     RNE = "rne"  # to nearest, ties to even
     RTZ = "rtz"  # toward zero
     RDN = "rdn"  # toward minus infinity
     RUP = "rup"  # toward plus infinity
     RMM = "rmm"  # to nearest, ties away from zero
+    SR = "sr"  # away from zero where the discarded bits and random bits together carry
+
+
+# Those whose result depends on the operands alone.
+DETERMINISTIC = tuple(mode for mode in Rounding if mode is not Rounding.SR)
 
 
 class Overflow(StrEnum):
@@ -52,13 +57,18 @@ class Overflow(StrEnum):
 class Operation:
     """One rounding of an exact ``a*b``, ``a+b`` or ``a*b+c`` into a result format.
 
+    Stochastic rounding adds an unsigned number of ``random_bits`` bits, an input of its own, to as
+    many discarded bits of the magnitude (the rest of them is dropped) and rounds away from zero
+    where that carries: IEEE P3109's StochasticA. Given the random bits, it is exact.
+
     Options that cannot change any result (a rounding mode for exact integers, DAZ without
     subnormals) are put back to their defaults, so that equal operations compare equal.
 
     Raises
     ------
     OperationError
-        If the number of operands does not fit the kind or the overflow policy the result.
+        If the number of operands does not fit the kind, the overflow policy the result, or the
+        random bits the rounding.
     """
 
     kind: Kind
@@ -68,11 +78,13 @@ class Operation:
     overflow: Overflow = Overflow.IEEE
     daz: bool = False  # subnormal operands count as zero, sign kept
     ftz: bool = False  # a subnormal rounded result becomes zero, sign kept
+    random_bits: int = 0  # of stochastic rounding
 
     def __post_init__(self) -> None:
         expected = 3 if self.kind is Kind.FMA else 2
         if len(self.operands) != expected:
             raise OperationError(f"{self.kind} takes {expected} operands, not {len(self.operands)}")
+        self._check_random_bits()
         normal = {
             "overflow": self._effective_overflow(),
             "rounding": Rounding.RNE if self._is_exact() else self.rounding,
@@ -81,6 +93,17 @@ class Operation:
         }
         for name, value in normal.items():
             object.__setattr__(self, name, value)
+
+    def _check_random_bits(self) -> None:
+        if self.rounding is not Rounding.SR:
+            object.__setattr__(self, "random_bits", 0)
+        elif not isinstance(self.result, FloatFormat):
+            raise OperationError("stochastic rounding is for float results only")
+        elif not 1 <= self.random_bits <= MAX_RANDOM_BITS:
+            raise OperationError(
+                f"stochastic rounding takes 1 to {MAX_RANDOM_BITS} random bits, "
+                f"not {self.random_bits}"
+            )
 
     def _effective_overflow(self) -> Overflow:
         if isinstance(self.result, FixedFormat):
@@ -134,12 +157,20 @@ class Operation:
 
     @property
     def input_widths(self) -> dict[str, int]:
-        """Width of each operand port, in the order of the operands."""
-        return {name: fmt.width for name, fmt in zip("abc", self.operands, strict=False)}
+        """Width of each input port: the operands in their order, then the random bits."""
+        widths = {name: fmt.width for name, fmt in zip("abc", self.operands, strict=False)}
+        return {**widths, "random": self.random_bits} if self.random_bits else widths
+
+    @property
+    def inputs(self) -> tuple[Format, ...]:
+        """Format of each input port: the operands, then the random bits as an integer."""
+        if not self.random_bits:
+            return self.operands
+        return (*self.operands, FixedFormat(self.random_bits, signed=False))
 
     @property
     def input_bits(self) -> int:
-        """Bits of all operands together: there are 2**input_bits inputs."""
+        """Bits of all inputs together: there are 2**input_bits inputs."""
         return sum(self.input_widths.values())
 
     @property
@@ -158,19 +189,26 @@ class Operation:
                 text += f"+{names[2]}"
         if not self._has_default_result():
             text += f"->{self.result.name}"
-        options = [] if self.rounding is Rounding.RNE else [str(self.rounding)]
+        options = (
+            [] if self.rounding is Rounding.RNE else [f"{self.rounding}{self.random_bits or ''}"]
+        )
         options += ["sat"] * (self.overflow is Overflow.SAT)
         options += ["daz"] * self.daz + ["ftz"] * self.ftz
         return f"{self.kind}:{','.join([text, *options])}"
 
 
+MAX_RANDOM_BITS = 16
 _EXACT_PATTERN = re.compile(r"exact(\d{1,7})")
 _EXPECTED = (
     "expected KIND:A[*B][+C][->R][,OPTION...] such as fma:e4m3fn, fma:int8+int32, "
     "mul:e4m3fn, add:fp16, fma:bf16*int8+fp32->bf16,rtz,sat"
 )
 _OPTIONS: dict[str, dict[str, object]] = {
-    **{str(mode): {"rounding": mode} for mode in Rounding},
+    **{str(mode): {"rounding": mode} for mode in DETERMINISTIC},
+    **{
+        f"sr{bits}": {"rounding": Rounding.SR, "random_bits": bits}
+        for bits in range(1, MAX_RANDOM_BITS + 1)
+    },
     "sat": {"overflow": Overflow.SAT},
     "daz": {"daz": True},
     "ftz": {"ftz": True},
@@ -245,7 +283,7 @@ def semantics(operation: Operation) -> str:
     if operation._is_exact():
         parts.append("exact")
     else:
-        parts.append(f"rounded once, {operation.rounding.upper()}")
+        parts.append(f"rounded once, {_rounding_text(operation)}")
     parts.append(f"overflow: {_overflow_text(operation)}")
     if any(f.has_subnormals for f in (*operation.operands, operation.result)):
         flushed = ["DAZ (operands)"] * operation.daz + ["FTZ (result)"] * operation.ftz
@@ -302,10 +340,12 @@ def _with_options(operation: Operation, options: list[str], unit: str) -> Operat
         if option not in _OPTIONS:
             near = difflib.get_close_matches(option.lower(), _OPTIONS, n=1)
             hint = f" (near: {near[0]})" if near else ""
+            expected = [name for name in _OPTIONS if not name.startswith("sr")]
             raise OperationError(
-                f"unknown option '{option}'{hint} in '{unit}'; expected {', '.join(_OPTIONS)}"
+                f"unknown option '{option}'{hint} in '{unit}'; expected {', '.join(expected)}, or "
+                f"sr1 to sr{MAX_RANDOM_BITS} (stochastic, so many random bits)"
             )
-        (field,) = _OPTIONS[option]
+        field = next(iter(_OPTIONS[option]))
         if field in seen:
             raise OperationError(f"'{option}' in '{unit}' sets {field} a second time")
         seen.add(field)
@@ -323,6 +363,12 @@ def _product_range(factors: tuple[Format, Format]) -> tuple[int, int]:
             ranges.append((-largest, largest))
     corners = [x * y for x in ranges[0] for y in ranges[1]]
     return min(corners), max(corners)
+
+
+def _rounding_text(operation: Operation) -> str:
+    if operation.rounding is Rounding.SR:
+        return f"stochastically by {operation.random_bits} random bits"
+    return operation.rounding.upper()
 
 
 def _overflow_text(operation: Operation) -> str:

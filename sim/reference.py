@@ -7,7 +7,7 @@ else is counted in quanta with integers of any size. IEEE 754-2019 6.1 to 6.3 se
 NaN and the sign of zero; a double's own arithmetic already follows them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,8 @@ def compute(operation: Operation, *operands: Codes) -> Codes:
 
     Parameters
     ----------
-    operands : one unsigned integer array of codes for each operand, shapes that broadcast
+    operands : one unsigned integer array of codes for each operand, then one of random bits where
+        the rounding is stochastic; shapes that broadcast
 
     Returns
     -------
@@ -48,9 +49,9 @@ def compute(operation: Operation, *operands: Codes) -> Codes:
     ValueError
         If a code is out of range or the number of arrays does not fit.
     """
-    if len(operands) != len(operation.operands):
-        raise ValueError(f"{operation} takes {len(operation.operands)} operands")
-    for fmt, codes in zip(operation.operands, operands, strict=True):
+    if len(operands) != len(operation.inputs):
+        raise ValueError(f"{operation} takes {len(operation.inputs)} operands")
+    for fmt, codes in zip(operation.inputs, operands, strict=True):
         check_codes(fmt, codes)
     if isinstance(operation.result, FloatFormat) and _fits_doubles(operation):
         return _compute_doubles(operation, operation.result, *operands)
@@ -71,7 +72,7 @@ def _significant_bits(fmt: Format) -> int:
 def _compute_doubles(operation: Operation, result: FloatFormat, *operands: Codes) -> Codes:
     values = [
         flush_subnormals(f, decode(f, codes)) if operation.daz else decode(f, codes)
-        for f, codes in zip(operation.operands, operands, strict=True)
+        for f, codes in zip(operation.operands, operands, strict=False)
     ]
     with np.errstate(invalid="ignore"):
         match operation.kind:
@@ -81,7 +82,11 @@ def _compute_doubles(operation: Operation, result: FloatFormat, *operands: Codes
                 exact = _add_to_odd(operation, values[0], values[1])
             case Kind.FMA:
                 exact = _add_to_odd(operation, values[0] * values[1], values[2])
-    codes = encode(result, exact, operation.rounding, operation.overflow, ftz=operation.ftz)
+    rounded, rounding = exact, operation.rounding
+    if rounding is Rounding.SR:
+        rounded = _round_by_chance(result, exact, operands[-1], operation.random_bits)
+        rounding = Rounding.RNE  # what is left to settle is overflow
+    codes = encode(result, rounded, rounding, operation.overflow, ftz=operation.ftz)
     if operation.has_invalid:
         codes |= np.isnan(exact).astype(np.uint64) << np.uint64(result.width)
     return codes
@@ -92,6 +97,20 @@ def flush_subnormals(fmt: Format, values: Values) -> Values:
     if not isinstance(fmt, FloatFormat) or not fmt.has_subnormals:
         return values
     return np.where(np.abs(values) < 2.0**fmt.emin, np.copysign(0.0, values), values)
+
+
+def _round_by_chance(fmt: FloatFormat, values: Values, random: Codes, bits: int) -> Values:
+    """Return values of the format's precision, as if it had no largest one.
+
+    A magnitude is counted in ``2**-bits`` of the last place, rounded down; the random number is
+    added and what is then below the last place is dropped.
+    """
+    finite = np.where(np.isfinite(values), values, 0.0)
+    _, exponents = np.frexp(finite)  # magnitudes are in [1/2, 1) * 2**exponents
+    last_place = np.maximum(exponents - fmt.precision, fmt.quantum_exponent)
+    counted = np.floor(np.ldexp(np.abs(finite), bits - last_place)) + random.astype(np.float64)
+    kept = np.ldexp(np.floor(np.ldexp(counted, -bits)), last_place)
+    return np.where(np.isfinite(values), np.copysign(kept, values), values)
 
 
 def _add_to_odd(operation: Operation, x: Values, y: Values) -> Values:
@@ -155,7 +174,7 @@ def _compute_integers(operation: Operation, *operands: Codes) -> Codes:
     wide = _grid_bits(operation) > _INT64_SAFE_BITS
     terms = [
         _term(f, codes, wide, operation.daz)
-        for f, codes in zip(operation.operands, operands, strict=True)
+        for f, codes in zip(operation.operands, operands, strict=False)
     ]
     if operation.product:
         terms = [terms[0].times(terms[1]), *terms[2:]]
@@ -173,7 +192,29 @@ def _compute_integers(operation: Operation, *operands: Codes) -> Codes:
             opposite = (total == 0) & (x.negative != y.negative) & ~x.infinite & ~y.infinite
             negative = negative | opposite
         infinite = infinite | y.infinite
+    if operation.random_bits:
+        total = _round_counts_by_chance(operation, total, operands[-1])
+        operation = replace(operation, rounding=Rounding.RNE, random_bits=0)  # settles overflow
     return _round_integers(operation, total, negative.astype(np.bool_), nan, infinite)
+
+
+def _round_counts_by_chance(operation: Operation, counts: Integers, random: Codes) -> Integers:
+    """Return exact results, counted in grid quanta, rounded to the precision of the result."""
+    fmt, grid, bits = operation.result, operation.grid_exponent, operation.random_bits
+    assert isinstance(fmt, FloatFormat)
+
+    def round_one(count: int, chance: int) -> int:
+        magnitude = abs(count)
+        last_place = max(magnitude.bit_length() + grid - fmt.precision, fmt.quantum_exponent)
+        dropped = last_place - grid
+        if dropped <= 0:
+            return count
+        kept = (((magnitude << bits) >> dropped) + chance) >> bits << dropped
+        return -kept if count < 0 else kept
+
+    each = np.frompyfunc(lambda count, chance: round_one(int(count), int(chance)), 2, 1)
+    rounded: Integers = each(counts, random)
+    return rounded
 
 
 def _round_integers(

@@ -5,7 +5,7 @@ the vectors do, not what they were meant to do.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, TypeAlias
@@ -55,6 +55,8 @@ def sampled(operation: Operation, seed: int = 0, per_region: int = 10_000) -> Sa
     """
     if per_region < 0:
         raise ValueError(f"per_region must be at least 0, not {per_region}")
+    if operation.random_bits:
+        return _with_random_bits(operation, seed, per_region)
     source = _Source(operation, np.random.default_rng(seed))
     with np.errstate(all="ignore"):  # aiming may divide by zero or miss the range
         corners = _judge(operation, _all_corners(operation))
@@ -70,6 +72,19 @@ def sampled(operation: Operation, seed: int = 0, per_region: int = 10_000) -> Sa
         np.concatenate([part.expected for part in parts]),
         {region: sum(part.count(region) for part in parts) for region in corners.masks},
     )
+
+
+def _with_random_bits(operation: Operation, seed: int, per_region: int) -> Sample:
+    """Return the sample of the unit that rounds to nearest, each vector with random bits."""
+    nearest = replace(operation, rounding=Rounding.RNE, random_bits=0)
+    sample = sampled(nearest, seed, per_region)
+    largest = (1 << operation.random_bits) - 1
+    rng = np.random.default_rng(seed)
+    random = rng.integers(0, largest, len(sample.expected), dtype=np.uint64, endpoint=True)
+    ends = rng.random(len(random))
+    random = np.where(ends < 0.1, 0, np.where(ends > 0.9, largest, random)).astype(np.uint64)
+    operands = (*sample.operands, random)
+    return Sample(operands, compute(operation, *operands), sample.regions)
 
 
 def classify(operation: Operation, operands: Operands, expected: Codes) -> dict[str, Mask]:

@@ -30,6 +30,7 @@ def test_the_features_of_a_float() -> None:
         "fma:e4m3fn,daz,ftz",
         "fma:e4m3f",
         "fma:e4m3fn,rtz",
+        "fma:e4m3fn,sr4",
         "fma:e4m3fn,sat",
         "fma:e4m3b7fnuz",
         "fma:e4m3f,rtz,daz,ftz",

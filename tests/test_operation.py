@@ -1,6 +1,7 @@
 """Unit strings: one parser, one canonical spelling."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from fmacost.sim.formats import FixedFormat, Format, parse_format
 from fmacost.sim.operation import (
+    DETERMINISTIC,
     Kind,
     Operation,
     OperationError,
@@ -43,7 +45,7 @@ def operations(draw: st.DrawFn) -> Operation:
         kind,
         operands,
         result,
-        draw(st.sampled_from(Rounding)),
+        draw(st.sampled_from(DETERMINISTIC)),
         draw(st.sampled_from(policies)),
         draw(st.booleans()),
         draw(st.booleans()),
@@ -303,3 +305,26 @@ def test_notes_say_how_loose_names_were_read() -> None:
     assert "'e4m3' is read as e4m3fn" in note
     assert unit_notes("fma:e4m3fn+exact4") == ()
     assert unit_notes("fma:fixed4.4*int8+int32->int16,rtz") == ()
+
+
+def test_stochastic_rounding_has_an_input_of_its_own() -> None:
+    operation = parse_unit("fma:e4m3fn,sat,sr5")
+    assert str(operation) == "fma:e4m3fn,sr5,sat"
+    assert operation.input_widths == {"a": 8, "b": 8, "c": 8, "random": 5}
+    assert operation.input_bits == 29
+    assert "stochastically by 5 random bits" in semantics(operation)
+    assert replace(operation, rounding=Rounding.RTZ).random_bits == 0
+
+
+@pytest.mark.parametrize(
+    ("unit", "message"),
+    [
+        ("fma:e4m3fn,sr", r"unknown option 'sr'.* or sr1 to sr16 \(stochastic"),
+        ("fma:e4m3fn,sr17", "unknown option 'sr17'"),
+        ("fma:e4m3fn,sr4,rtz", "sets rounding a second time"),
+        ("fma:e4m3fn+exact1,sr4", "stochastic rounding is for float results only"),
+    ],
+)
+def test_stochastic_rounding_that_cannot_be(unit: str, message: str) -> None:
+    with pytest.raises(OperationError, match=message):
+        parse_unit(unit)

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from fmacost.sim.codec import codes_of, decode
 from fmacost.sim.formats import FixedFormat, FloatFormat, Format, Specials, parse_format
-from fmacost.sim.operation import Kind, Operation, Overflow, Rounding, parse_unit
+from fmacost.sim.operation import DETERMINISTIC, Kind, Operation, Overflow, Rounding, parse_unit
 from fmacost.sim.reference import compute, flush_subnormals
 from tests import witness
 from tests.witness import small_formats, steady
 
 POLICIES = [
     (rounding, overflow, daz, ftz)
-    for rounding in Rounding
+    for rounding in DETERMINISTIC
     for overflow in (Overflow.IEEE, Overflow.SAT)
     for daz in (False, True)
     for ftz in (False, True)
@@ -37,6 +37,39 @@ def check(operation: Operation, *codes: Any) -> int:
         expected = witness.compute(operation, *vector)
         assert code == expected, f"{operation} {[hex(c) for c in vector]}: {code:#x} {expected:#x}"
     return len(vectors)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["mul:e2m1fn,sr3", "add:e2m1fn,sr1", "mul:e2m2f,sr2", "mul:e1m2f,sr2", "add:e0m3f,sr2",
+     "mul:e2m2fnuz,sr4", "add:e2m2fn,sr2,sat", "mul:e3m1ieee,sr3,daz,ftz", "fma:e2m1fn,sr2",
+     "mul:e3m0f,sr2", "mul:e0m0f,sr1"],
+)  # fmt: skip
+def test_stochastic_rounding_on_every_input(unit: str) -> None:
+    operation = parse_unit(unit)
+    grids = np.meshgrid(*(codes_of(fmt) for fmt in operation.inputs), indexing="ij")
+    assert check(operation, *(grid.ravel() for grid in grids)) == 1 << operation.input_bits
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["fma:fp16,sr8", "fma:e4m3fn+fp32,sr16", "fma:fp32,sr10", "mul:int40->fp16,sr5",
+     "fma:int30+int62->bf16,sr3"],
+)  # fmt: skip
+def test_stochastic_rounding_of_wide_units(unit: str) -> None:
+    operation = parse_unit(unit)
+    rng = np.random.default_rng(5)
+    codes = sampled_input(operation, 400, 5)
+    random = rng.integers(0, 1 << operation.random_bits, 400, dtype=np.uint64)
+    assert check(operation, *codes, random) == 400
+
+
+def test_stochastic_rounding_is_as_likely_as_the_part_that_is_dropped() -> None:
+    """One and 3/8 of its last place goes up for three of eight random numbers."""
+    operation = parse_unit("add:e4m3fn,sr3")
+    one, part = 0x38, 0x14  # 1 and 3/64; after 1 comes 9/8
+    results = compute(operation, np.full(8, one), np.full(8, part), np.arange(8, dtype=np.uint64))
+    assert results.tolist() == [one] * 5 + [one + 1] * 3
 
 
 def every_input(operation: Operation) -> list[Any]:
@@ -415,7 +448,7 @@ MIRRORED = {Rounding.RDN: Rounding.RUP, Rounding.RUP: Rounding.RDN}
 
 
 @steady
-@given(st.data(), same_formats, st.sampled_from(Rounding))
+@given(st.data(), same_formats, st.sampled_from(DETERMINISTIC))
 def test_negating_all_terms_negates_the_result(
     data: st.DataObject, name: str, rounding: Rounding
 ) -> None:
@@ -429,7 +462,7 @@ def test_negating_all_terms_negates_the_result(
 
 
 @steady
-@given(st.data(), same_formats, st.sampled_from(Rounding), st.sampled_from(["mul", "add"]))
+@given(st.data(), same_formats, st.sampled_from(DETERMINISTIC), st.sampled_from(["mul", "add"]))
 def test_operands_commute(data: st.DataObject, name: str, rounding: Rounding, kind: str) -> None:
     fmt = parse_format(name)
     a, b = (np.array([code], np.uint64) for code in data.draw(code_array(name, 2)))
@@ -438,7 +471,7 @@ def test_operands_commute(data: st.DataObject, name: str, rounding: Rounding, ki
 
 
 @steady
-@given(st.data(), same_formats, st.sampled_from(Rounding))
+@given(st.data(), same_formats, st.sampled_from(DETERMINISTIC))
 def test_addition_is_monotonic(data: st.DataObject, name: str, rounding: Rounding) -> None:
     fmt = parse_format(name)
     a, b, c = (np.array([code], np.uint64) for code in data.draw(code_array(name, 3)))

@@ -8,11 +8,11 @@ import pytest
 from fmacost.hw.architecture import DEFAULT_ARCHITECTURE
 from fmacost.hw.units.build import build_unit
 from fmacost.sim.evaluate import Program, pack_planes, unpack_planes
-from fmacost.sim.operation import Kind, Operation, Overflow, Rounding
+from fmacost.sim.operation import DETERMINISTIC, Kind, Operation, Overflow
 from tests import golden
 from tests.units import check_units, mapped, tiny_formats
 
-MODES = [str(mode) for mode in Rounding]
+MODES = [str(mode) for mode in DETERMINISTIC]
 POLICIES = ["", ",sat", ",daz", ",ftz", ",sat,daz,ftz"]
 
 
@@ -59,6 +59,19 @@ def test_wide_and_mixed_units() -> None:
     assert check_units(units) >= 50_000 * len(units)
 
 
+def test_stochastic_rounding() -> None:
+    units = [
+        "fma:e2m1fn,sr3",
+        "fma:e2m2f,sr1",
+        "mul:e4m3fn,sr4",
+        "add:e3m2ieee,sr5",
+        "mul:e5m2,sr2",
+    ]
+    units += ["fma:e3m2fnuz,sr2,sat", "fma:e1m2f,sr3", "add:e0m3f,sr3", "mul:e3m0f,sr4,ftz"]
+    units += ["fma:e4m3fn,sr4", "fma:e4m3fn+fp16,sr8", "fma:bf16,sr16", "mul:int8->e4m3fn,sr5"]
+    assert check_units(units) > 2**20
+
+
 @pytest.mark.slow
 def test_fp32_units() -> None:
     units = ["fma:fp32", "mul:fp32", "add:fp32", "fma:fp32,rdn", "fma:fp32,rtz,sat,daz,ftz"]
@@ -77,7 +90,7 @@ def test_tiny_formats_with_themselves_on_every_input() -> None:
 def _tiny_pairs(kind: Kind) -> list[Operation]:
     """Return a unit for every pair of tiny formats, with all modes and policies among them."""
     formats = tiny_formats(4)
-    modes = list(Rounding)
+    modes = DETERMINISTIC
     units = []
     for i, (a, b) in enumerate(product(formats, repeat=2)):
         operands = (a, b, a) if kind is Kind.FMA else (a, b)

@@ -138,6 +138,13 @@ def goes_up(rounding: Rounding, negative: bool, past: Fraction, step: Fraction, 
             return 2 * past >= step
         case Rounding.RNE:
             return 2 * past > step or (2 * past == step and odd)
+        case Rounding.SR:
+            raise ValueError("see goes_up_by_chance")
+
+
+def goes_up_by_chance(past: Fraction, step: Fraction, chance: int, bits: int) -> bool:
+    """Whether the discarded part, cut to ``bits`` bits, and the random number make a whole."""
+    return floor(past / step * 2**bits) + chance >= 2**bits
 
 
 def round_sign_alone(fmt: FloatFormat, exact: Extended, rounding: Rounding) -> int:
@@ -155,6 +162,7 @@ def round_float(
     rounding: Rounding = Rounding.RNE,
     overflow: Overflow = Overflow.IEEE,
     ftz: bool = False,
+    chance: tuple[int, int] = (0, 0),
 ) -> int | None:
     """The code that an exact result rounds to; None where it is a NaN that has no code."""
     if exact is None:
@@ -175,7 +183,10 @@ def round_float(
             # The last digit of the significand; where it is the only one, all but zero are odd
             # and the larger one is delivered (IEEE 754-2019, 4.3.1).
             odd = index > 0 if fmt.exp_bits and not fmt.frac_bits else index % 2 == 1
-            index += goes_up(rounding, exact.negative, past, step, odd)
+            if rounding is Rounding.SR:
+                index += goes_up_by_chance(past, step, *chance)
+            else:
+                index += goes_up(rounding, exact.negative, past, step, odd)
     if index > last:
         return out_of_range(fmt, exact.negative, overflow)
     if ftz and is_subnormal(fmt, rung(fmt, index)):
@@ -266,15 +277,23 @@ def exact_result(operation: Operation, codes: tuple[int, ...]) -> Extended | Non
 
 @lru_cache(maxsize=1 << 16)
 def rounded(
-    result: Format, exact: Extended | None, rounding: Rounding, overflow: Overflow, ftz: bool
+    result: Format,
+    exact: Extended | None,
+    rounding: Rounding,
+    overflow: Overflow,
+    ftz: bool,
+    chance: tuple[int, int] = (0, 0),
 ) -> int | None:
     if isinstance(result, FixedFormat):
         return round_fixed(result, exact, rounding, overflow)
-    return round_float(result, exact, rounding, overflow, ftz)
+    return round_float(result, exact, rounding, overflow, ftz, chance)
 
 
 def compute(operation: Operation, *codes: int) -> int:
     """The result code, with ``invalid`` on top where the result has no code for what came out."""
-    exact = exact_result(operation, codes)
-    code = rounded(operation.result, exact, operation.rounding, operation.overflow, operation.ftz)
+    exact = exact_result(operation, codes[: len(operation.operands)])
+    chance = (codes[-1], operation.random_bits) if operation.random_bits else (0, 0)
+    code = rounded(
+        operation.result, exact, operation.rounding, operation.overflow, operation.ftz, chance
+    )
     return 2**operation.result.width if code is None else code

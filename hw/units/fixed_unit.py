@@ -204,6 +204,8 @@ class FixedUnit(wiring.Component):
                 return Const(0, 1)
             case Rounding.RUP:
                 return guard | sticky
+            case Rounding.SR:
+                raise ValueError("stochastic rounding is for float results only")
 
 
 def _net_in(m: Module, bit: Value, name: str) -> Value:

@@ -4,7 +4,7 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fmacost.hw.align import Align, ExponentAdd, plan_window
+from fmacost.hw.align import Align, ExponentAdd, Kept, plan_window
 from fmacost.hw.architecture import Architecture
 from fmacost.hw.raw import Case, RawRange, raw_range
 from fmacost.hw.stages import (
@@ -31,10 +31,12 @@ class FloatUnit(wiring.Component):
     Members
     -------
     a, b, c : In(width of the operand)
+    random : In(random_bits), only with stochastic rounding
     result : Out(width of the result)
     invalid : Out(1), only where ``operation.has_invalid``
     """
 
+    random: Signal
     result: Signal
     invalid: Signal
 
@@ -43,6 +45,9 @@ class FloatUnit(wiring.Component):
             raise ValueError(f"{operation} has no float result")
         self.operation, self.architecture = operation, architecture
         self.fmt: FloatFormat = operation.result
+        # Rounding by chance looks at more bits than guard.
+        more = max(operation.random_bits - 1, 0)
+        self._kept = Kept(self.fmt.precision + more, self.fmt.quantum_exponent - more)
         ports = {name: In(width) for name, width in operation.input_widths.items()}
         ports["result"] = Out(self.fmt.width)
         if operation.has_invalid:
@@ -81,7 +86,9 @@ class FloatUnit(wiring.Component):
         ranges = self._ranges()
         product = self._product(m, a, b)
         quantum = ranges[0].quantum + ranges[1].quantum
-        pad = max(self.fmt.precision + 1 - len(product), 0)  # zeros below, for guard and precision
+        pad = max(
+            self._kept.precision + 1 - len(product), 0
+        )  # zeros below, for guard and precision
         lowest = (ranges[0].exponent_bits > 0) + (ranges[1].exponent_bits > 0)
         highest = lowest + ranges[0].top + ranges[1].top - quantum
         width, offset = self._window_top(len(product) + pad, quantum - lowest - pad, lowest)
@@ -113,8 +120,8 @@ class FloatUnit(wiring.Component):
         a_range, c_range = ranges[0], ranges[-1]
         b_range = ranges[1] if b is not None else _ONE
         product = self._product(m, a, b) if b is not None else a.significand
-        plan = plan_window(a_range, b_range, c_range, self.fmt)
-        pad = max(self.fmt.precision + 1 - plan.width, 0)
+        plan = plan_window(a_range, b_range, c_range, self._kept)
+        pad = max(self._kept.precision + 1 - plan.width, 0)
         width, offset = self._window_top(plan.width + pad, plan.base - pad, plan.lowest)
 
         m.submodules.align = align = Align(plan, a_range, b_range, c_range, offset)
@@ -184,12 +191,17 @@ class FloatUnit(wiring.Component):
         """Normalise, round and pack; return whether the window and sticky are all zero."""
         fixed = self.fmt.exp_bits <= 1
         m.submodules.normalise = normalise = Normalise(
-            len(window), self.fmt.precision, len(limit), lowest_lead=lead, fixed=fixed
+            len(window), self._kept.precision, len(limit), lowest_lead=lead, fixed=fixed
         )
         exponent_bits = 0 if fixed else len(limit)
         m.submodules.round = rounder = Rounder(
-            exponent_bits, self.fmt.precision, self.operation.rounding
+            exponent_bits,
+            self.fmt.precision,
+            self.operation.rounding,
+            self.operation.random_bits,
         )
+        if self.operation.random_bits:
+            m.d.comb += rounder.random.eq(self.random)
         m.submodules.pack = self._pack = Pack(self.operation, len(rounder.rounded))
         m.d.comb += [
             normalise.window.eq(window),
