@@ -7,8 +7,10 @@ fixed names inside the private folder, so no text from outside is ever part of a
 import contextlib
 import importlib.metadata
 import importlib.util
+import math
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -23,6 +25,7 @@ from pathlib import Path
 OLDEST_YOSYS = (0, 60)
 _RUN_SCRIPT = "from pyosys import libyosys as ys; ys.run_pass('script run.ys', ys.Design())"
 _LOG_LINES = 3
+_MAX_MEMORY = 8 << 30  # bytes of address space of a child
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # children share the cores
 _POLL_S = 0.01
 
@@ -138,6 +141,7 @@ class _Child:
         except OSError:
             self._scratch.cleanup()
             raise
+        _limit(self._process.pid, timeout_s)
 
     @property
     def _log_path(self) -> Path:
@@ -180,6 +184,16 @@ class _Child:
         errors = [line for line in lines if "ERROR" in line]
         kept = [line.strip() for line in (errors or lines) if line.strip()]
         return " / ".join(kept[-_LOG_LINES:]) or "no message"
+
+
+def _limit(pid: int, timeout_s: float) -> None:
+    """Limit a child's memory, and its processor time: nobody ends it if we are killed."""
+    if not hasattr(resource, "prlimit"):  # Linux alone has it
+        return
+    seconds = math.ceil(timeout_s) + 1
+    with contextlib.suppress(OSError):  # it may have ended already
+        resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds))
+        resource.prlimit(pid, resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
 
 
 def engine_command() -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The child process: what it writes, and every way in which it can fail."""
 
+import resource
 import sys
 import time
 from pathlib import Path
@@ -53,6 +54,17 @@ def test_a_crash_names_the_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     _fake_yosys(tmp_path, monkeypatch, "import os; os.kill(os.getpid(), 9)")
     with pytest.raises(YosysError, match="killed by signal 9"):
         _run("")
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="Linux alone has prlimit")
+def test_a_child_has_limits_that_its_children_inherit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = "import subprocess, sys, time; time.sleep(0.3)\n"
+    show = "import resource as r; print(r.getrlimit(r.RLIMIT_CPU)[0], r.getrlimit(r.RLIMIT_AS)[0])"
+    body += f"subprocess.run([sys.executable, '-c', {show!r}], stdout=open('out.txt', 'w'))"
+    _fake_yosys(tmp_path, monkeypatch, body)
+    assert _run("", ("out.txt",), timeout_s=20).outputs["out.txt"] == f"21 {8 << 30}\n"
 
 
 def test_grandchildren_end_with_the_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
