@@ -128,7 +128,7 @@ class _Search:
         cheapest_first = sorted(cost, key=lambda name: (cost[name], name))
         types = [single[name] for name in cheapest_first if name in single]
         self._tables = {size: _gate_tables(types, size) for size in (1, 2, 3, 4)}
-        self._literal_gates: dict[tuple[int, int, bool], _Choice] = {}
+        self._literal_gates: dict[tuple[int, int, bool], _Choice | None] = {}
         self._rng = np.random.default_rng(seed)
         self._wander = wander
         self._cheapest_gate = min(
@@ -278,13 +278,10 @@ class _Search:
         """Yield nets, plain or inverted, that may take a net's place."""
         for i in np.intersect1d(on_cover[0], off_cover[1]).tolist():
             yield _Gate("", (self._known[i],))
+        inverter = self._cheapest(1, 0b01)
         for i in np.intersect1d(on_cover[1], off_cover[0]).tolist():
-            if self._known[i] > 1:
-                yield _Gate(self._inverter, (self._known[i],))
-
-    @property
-    def _inverter(self) -> str:
-        return self._cheapest(1, 0b01)[0]
+            if inverter is not None and self._known[i] > 1:
+                yield _Gate(inverter[0], (self._known[i],))
 
     def _pairs(
         self, cover: tuple[Places, Places], rest: Row, few: Places, *, is_inverted: bool
@@ -304,11 +301,14 @@ class _Search:
         for x, y in np.argwhere(np.triu(bits @ bits.T == 0, 1)).tolist():
             if (rows[x] & rows[y]).any():
                 continue
-            name, order = self._literal_gate(int(flip[x]), int(flip[y]), is_inverted)
+            choice = self._literal_gate(int(flip[x]), int(flip[y]), is_inverted)
+            if choice is None:
+                continue
+            name, order = choice
             nets = (self._known[index[x]], self._known[index[y]])
             yield _Gate(name, tuple(nets[k] for k in order))
 
-    def _literal_gate(self, flip_x: int, flip_y: int, is_inverted: bool) -> _Choice:
+    def _literal_gate(self, flip_x: int, flip_y: int, is_inverted: bool) -> _Choice | None:
         key = flip_x, flip_y, is_inverted
         if key not in self._literal_gates:
             table = _conjunction(flip_x, flip_y) ^ (0b1111 if is_inverted else 0)
@@ -359,9 +359,11 @@ class _Search:
         for i in np.flatnonzero(fits)[:2]:  # cheapest first
             yield entries[i]
 
-    def _cheapest(self, size: int, table: int) -> _Choice:
+    def _cheapest(self, size: int, table: int) -> _Choice | None:
+        """Return the cheapest gate of a truth table, None in a library that has none."""
         tables, entries = self._tables[size]
-        return entries[int(np.flatnonzero(tables == np.uint64(table))[0])]
+        found = np.flatnonzero(tables == np.uint64(table))
+        return entries[int(found[0])] if len(found) else None
 
     # Changes ------------------------------------------------------------------------------------
 

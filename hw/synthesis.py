@@ -386,7 +386,7 @@ def _resubstituted(
     order = sorted(range(len(best)), key=lambda i: technology.cost(best[i]))[:_RESUBSTITUTED]
     starts, best = [starts[i] for i in order], [best[i] for i in order]
     current = best
-    turns, wander = (24, 0.5) if is_small else (8, 0.1)
+    turns, wander = (48, 0.5) if is_small else (24, 0.1)
     for turn in range(turns):
         step(
             [resubstitution_job(n, cost, seed=turn, wander=wander) for n in current],

@@ -4,8 +4,12 @@ import pytest
 
 from fmacost.hw import resubstitute as module
 from fmacost.hw.resubstitute import resubstitute
+from fmacost.hw.synthesis import map_quickly
+from fmacost.hw.technology import TECHNOLOGIES
+from fmacost.hw.units.build import to_rtlil
 from fmacost.sim.check import verify
 from fmacost.sim.netlist import Cell, Netlist
+from fmacost.sim.operation import parse_unit
 from tests.units import CMOS, assert_exact, mapped
 
 COST = {name: count for name, count in CMOS.transistors.items() if name not in CMOS.arithmetic}
@@ -19,6 +23,16 @@ def test_a_netlist_gets_smaller_and_stays_exact(unit: str) -> None:
     assert CMOS.transistor_count(smaller) <= CMOS.transistor_count(netlist)
     if unit == "mul:e2m2f":
         assert CMOS.transistor_count(smaller) < CMOS.transistor_count(netlist)
+
+
+def test_a_library_without_every_gate_will_do() -> None:
+    technology = TECHNOLOGIES["nangate45"]
+    operation = parse_unit("mul:e2m2f")
+    (netlist,) = map_quickly([to_rtlil(operation)], technology)
+    cost = {n: c for n, c in technology.cell_cost.items() if n not in technology.arithmetic}
+    smaller = resubstitute(netlist, cost, rounds=2)
+    assert_exact(operation, verify(operation, smaller))
+    assert technology.cost(smaller) < technology.cost(netlist)
 
 
 def test_the_same_seed_gives_the_same_netlist() -> None:
