@@ -41,6 +41,22 @@ def _ties_away(patch: Patch) -> None:
     patch.setattr(stages.Rounder, "_up", lambda self: self.guard)
 
 
+def _chance_too_high(patch: Patch) -> None:
+    def up(self: Any) -> Value:
+        dropped = Cat(self.guard, self.significand[: len(self.random) - 1])
+        return adders.carry_chain(dropped, self.random, Const(1, 1))
+
+    patch.setattr(stages.Rounder, "_up", up)
+
+
+def _chance_upside_down(patch: Patch) -> None:
+    def up(self: Any) -> Value:
+        dropped = Cat(self.guard, self.significand[: len(self.random) - 1])
+        return adders.carry_chain(dropped, Cat(*reversed(self.random)), Const(0, 1))
+
+    patch.setattr(stages.Rounder, "_up", up)
+
+
 def _plan(patch: Patch, **changes: Callable[[Any], object]) -> None:
     true_plan = align.plan_window
 
@@ -156,6 +172,8 @@ MUTANTS = [
     Mutant("rounding forgets sticky", "fma:e3m2ieee", _drop_sticky),
     Mutant("guard and sticky swapped", "fma:e3m2ieee", _swap_guard_and_sticky),
     Mutant("ties away instead of to even", "mul:e3m2ieee", _ties_away),
+    Mutant("random number too high by one", "fma:e2m2f,sr3", _chance_too_high),
+    Mutant("random bits in reverse", "mul:e2m2f,sr2", _chance_upside_down),
     Mutant("alignment shift off by one", "fma:e3m2ieee", _shift_one_less),
     Mutant("zero product moves the addend", "fma:e4m2ieee", _zero_product_shifts_the_addend),
     Mutant("negative alignment not held at zero", "fma:e3m2ieee", _no_clamp),
