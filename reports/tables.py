@@ -231,12 +231,16 @@ def technology_parts(technologies: Sequence["Technology"]) -> list[str]:
     """Return a paragraph for each technology."""
     parts = []
     for t in technologies:
-        cells = ", ".join(f"{name} {count}" for name, count in t.transistors.items())
-        parts.append(
-            f"{t.name}: {t.description}\n- source: {t.source}\n"
-            f"- gate equivalent: {t.nand2}\n- transistors: {cells}\n"
-        )
+        lines = [f"{t.name}: {t.description}", f"- source: {t.source}"]
+        lines += [f"- gate equivalent: {t.nand2}", f"- transistors: {_pairs(t.transistors)}"]
+        if t.area_um2 is not None:
+            lines.append(f"- areas in µm²: {_pairs(t.area_um2)}")
+        parts.append("\n".join([*lines, ""]))
     return parts
+
+
+def _pairs(costs: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {cost:g}" for name, cost in costs.items())
 
 
 def check_table(checks: Sequence[tuple[str, bool | None, str]]) -> Table:
