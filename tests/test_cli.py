@@ -545,6 +545,8 @@ def test_ctrl_c_ends_the_children() -> None:
     child = subprocess.Popen(
         command("synth", "fma:fp32", "--no-cache"),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # A shell that starts the tests in the background has them ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while not descendants(child.pid) and time.monotonic() < deadline:
