@@ -41,8 +41,6 @@ OTHER_FORMATS = (
 USUAL = ("fma:int8+int32", "fma:e4m3fn")  # the units that people build
 FLOAT = USUAL[1]
 OBJECTIVES = ("area", "delay")
-# A part of the matrix: all of it takes too long to be made anew with every document.
-ACCUMULATED = "int4,int8,e2m1fn,e4m3fn,e5m2"
 # The product of two e4m3fn is exact in bf16: eight bits of significand, and room below and above.
 PRODUCTS = ("mul:int8", "mul:e4m3fn->bf16", "mul:e4m3fn")
 KULISCH_FORMATS = ("e2m1fn", "e2m3fn", "e3m2fn", "e4m3fn", "e5m2", "int4", "int8")
@@ -480,7 +478,7 @@ def _features(rows: Rows) -> str:
 
 
 def _matrix(rows: Rows) -> accumulators.Matrix:
-    formats = accumulators.parse_operands(ACCUMULATED)
+    formats = accumulators.parse_operands(None)
     lines = accumulators.expand_matrix(formats)
     return accumulators.Matrix(formats, lines, {str(u): rows(str(u)) for u in units_of(lines)}, {})
 
