@@ -59,7 +59,8 @@ class Operation:
 
     Stochastic rounding adds an unsigned number of ``random_bits`` bits, an input of its own, to as
     many discarded bits of the magnitude (the rest of them is dropped) and rounds away from zero
-    where that carries: IEEE P3109's StochasticA. Given the random bits, it is exact.
+    where that carries: ``RoundMode.StochasticFastest`` of the package gfloat. Given the random
+    bits, it is exact; on average it is too small by what is dropped.
 
     Options that cannot change any result (a rounding mode for exact integers, DAZ without
     subnormals) are put back to their defaults, so that equal operations compare equal.

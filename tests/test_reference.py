@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import cycle, product
 from typing import Any
 
+import gfloat
+import gfloat.formats
 import ml_dtypes
 import numpy as np
 import pytest
@@ -70,6 +72,25 @@ def test_stochastic_rounding_is_as_likely_as_the_part_that_is_dropped() -> None:
     one, part = 0x38, 0x14  # 1 and 3/64; after 1 comes 9/8
     results = compute(operation, np.full(8, one), np.full(8, part), np.arange(8, dtype=np.uint64))
     assert results.tolist() == [one] * 5 + [one + 1] * 3
+
+
+def test_stochastic_rounding_equals_gfloat() -> None:
+    """Every e4m3fn plus a part of its last place, down to subnormals, for every random number."""
+    operation = parse_unit("add:fp32+fp32->e4m3fn,sr4")
+    values = decode(parse_format("e4m3fn"), np.arange(126, dtype=np.uint64))
+    sums = values[:, None] + np.linspace(0, 2**-4, 30) * np.maximum(values, 2.0**-6)[:, None]
+    sums, random = np.broadcast_arrays(sums.astype(np.float32)[..., None], np.arange(16))
+    sums, random = sums.ravel(), random.ravel().astype(np.uint64)
+    codes = compute(operation, sums.view(np.uint32), np.zeros_like(random), random)
+    got = decode(parse_format("e4m3fn"), codes)
+    info = gfloat.formats.format_info_ocp_e4m3
+    mode = gfloat.RoundMode.StochasticFastest
+    wanted = [
+        gfloat.round_float(info, float(v), mode, False, int(r), 4)
+        for v, r in zip(sums, random, strict=True)
+    ]
+    assert len(got) == 126 * 30 * 16
+    assert got.tolist() == wanted
 
 
 def every_input(operation: Operation) -> list[Any]:
