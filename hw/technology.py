@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fmacost.hw import cell_tables
+from fmacost.hw.characterisation import Characterisation, FlipFlop
 from fmacost.hw.timing import FO4_TAU, Drive, derive_drive, parse_stages
 from fmacost.sim.netlist import CellType, Netlist
 
@@ -51,6 +52,8 @@ class Technology:
     area_um2 : area of each cell, None for technologies that have none
     drive : what the delay of each cell depends on; empty if a library does not say
     full_adder, half_adder : the adder cells, None if there are none
+    flip_flop : the smallest plain one, None if there is none
+    characterisation : delays in ps, energies and leakage; None if they are not known
     """
 
     name: str
@@ -64,6 +67,8 @@ class Technology:
     drive: Mapping[str, Drive] = field(default_factory=dict)
     full_adder: AdderCell | None = None
     half_adder: AdderCell | None = None
+    flip_flop: FlipFlop | None = None
+    characterisation: Characterisation | None = None
 
     @cached_property
     def digest(self) -> str:
