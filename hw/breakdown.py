@@ -51,7 +51,7 @@ _MODULES = (
     (r"partial_products\.", Stage.PARTIAL_PRODUCTS),
     (r"compress\.", Stage.COMPRESSION),
     (r"final_add\.", Stage.FINAL_ADD),
-    (r"normalise\.", Stage.NORMALISE),
+    (r"(anticipate|normalise)\.", Stage.NORMALISE),
     (r"round\.", Stage.ROUND),
     (r"pack\.|$", Stage.PACK),
 )
@@ -93,7 +93,7 @@ def stage_transistors(
 def parse_architecture(text: str) -> Architecture:
     """Return the architecture that its text names; raise ValueError if it is none."""
     parts = text.split(", ")
-    if len(parts) != len(fields(Architecture)):
+    if len(parts) not in (len(fields(Architecture)) - 1, len(fields(Architecture))):
         raise ValueError(f"'{text}' is no architecture")
     return Architecture(*parts)
 

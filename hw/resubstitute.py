@@ -3,18 +3,25 @@
 Logic optimisation sees don't-cares in a window around a gate. Here a gate may change whenever no
 output changes for any input, and any net of the netlist may feed its replacement. Candidates are
 found on sampled input vectors (Mishchenko et al. 2011, "Scalable don't-care-based logic
-optimization and resynthesis", with simulation in the place of SAT) and accepted only when all
-``2**input_bits`` vectors give the same outputs. Vectors that refute a candidate join the sample.
-So it serves netlists of at most ``MAX_INPUT_BITS`` inputs; what it returns is equal to what it was
-given by exhaustion.
+optimization and resynthesis", with simulation in the place of SAT) and kept only when all
+``2**input_bits`` vectors give the same outputs. Vectors that refute changes join the sample. So it
+serves netlists of at most ``MAX_INPUT_BITS`` inputs; what it returns is equal to what it was given
+by exhaustion. Larger netlists are taken window by window.
+
+Among the changes of a gate one is drawn by simulated annealing (Kirkpatrick et al. 1983): at a
+temperature above zero also changes that save nothing, or cost a little, are made, because they
+open the way to others.
 """
 
 import json
+import math
 import sys
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, permutations
+from graphlib import CycleError, TopologicalSorter
+from itertools import accumulate, combinations, permutations
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +33,18 @@ from fmacost.sim.netlist import Cell, CellType, Netlist
 
 MAX_INPUT_BITS = 24
 _SAMPLE_WORDS = 768  # of 64 vectors
+_SAMPLED_BITS = 16  # inputs up to which all vectors are the sample
 _CHUNK_WORDS = 1 << 13
 _MAX_SAMPLE_WORDS = 4096
 _DIVISORS = 12  # nets near a gate that are tried as inputs of a new gate, three and four at a time
 _CLASS_LIMIT = 160  # literals that are tried in pairs
 _FEW_WORDS = 48  # words that sort out most nets
 _EVERY = 4  # of them, one in so many sorts out most pairs
-_LEAST_GAIN = 1e-6
-_TRIED = 4  # changes of a gate that are compared on every input
-_POWERS = np.uint64(1) << np.arange(16, dtype=np.uint64)
+_WINDOW_INPUTS, _WINDOW_GATES = 12, 60
+_LEAST_GAIN = 1e-6  # of costs that are added up in another order
+_UNPROVEN = 16  # changes after which all inputs are compared
+_STAYING = 2.0  # weight of no change beside a change that saves nothing
+_POWERS = 1 << np.arange(16, dtype=np.int64)
 
 _GIVEN, _RESULT = "given.json", "result.json"  # files of a job
 
@@ -47,17 +57,18 @@ def resubstitute(
     netlist: Netlist,
     cost: Mapping[str, float],
     *,
-    rounds: int,
+    sweeps: int,
+    temperature: float = 0.0,
     seed: int = 0,
-    wander: float = 0.0,
 ) -> Netlist:
-    """Return an equal netlist that costs no more.
+    """Return an equal netlist, most often a cheaper one, of at most ``MAX_INPUT_BITS`` inputs.
 
     Parameters
     ----------
     cost : cost of each cell that may be used; others of the netlist stay as they are
-    rounds : how often every gate is visited; deterministic for a seed
-    wander : probability of a change that saves nothing, where none saves; it may open the way
+    sweeps : how often every gate is visited; deterministic for a seed
+    temperature : of all sweeps but the last, in costs of the cheapest gate of two inputs. The
+        last one has none; with none in all, what is returned never costs more
 
     Raises
     ------
@@ -69,20 +80,29 @@ def resubstitute(
         raise ValueError(f"resubstitution needs at most {MAX_INPUT_BITS} input bits, not {bits}")
     if any(len(netlist.library[cell.type].outputs) > 1 for cell in netlist.cells):
         return netlist
-    search = _Search(netlist, cost, seed, wander)
-    for _ in range(rounds):
-        if not search.sweep() and wander == 0:
-            break
+    search = _Search(netlist, cost, seed)
+    for sweep in range(sweeps):
+        search.sweep(temperature if sweep < sweeps - 1 else 0.0)
     return search.netlist()
 
 
 def resubstitution_job(
-    netlist: Netlist, cost: Mapping[str, float], *, seed: int, wander: float
+    netlist: Netlist, cost: Mapping[str, float], *, sweeps: int, temperature: float, seed: int
 ) -> Job:
-    """Return the job that resubstitutes a netlist once in a child; ``read_result`` reads it."""
+    """Return the job that resubstitutes a netlist in a child; ``read_result`` reads it.
+
+    A netlist of more than ``MAX_INPUT_BITS`` inputs is taken window by window.
+    """
     cells = {name: [kind.inputs, kind.outputs] for name, kind in netlist.library.items()}
-    settings = {"cost": dict(cost), "seed": seed, "wander": wander}
-    content = json.dumps({"netlist": netlist.to_yosys_json(), "cells": cells, **settings})
+    options = {"sweeps": sweeps, "temperature": temperature, "seed": seed}
+    content = json.dumps(
+        {
+            "netlist": netlist.to_yosys_json(),
+            "cells": cells,
+            "cost": dict(cost),
+            "options": options,
+        }
+    )
     command = (sys.executable, "-I", "-m", "fmacost.hw.resubstitute")
     return Job("", {_GIVEN: content}, (_RESULT,), command)
 
@@ -100,10 +120,137 @@ def _main() -> None:
         for name, (inputs, outputs) in given["cells"].items()
     }
     netlist = Netlist.from_yosys_json(given["netlist"], library)
-    made = resubstitute(
-        netlist, given["cost"], rounds=1, seed=given["seed"], wander=given["wander"]
-    )
+    is_small = sum(map(len, netlist.inputs.values())) <= MAX_INPUT_BITS
+    change = resubstitute if is_small else resubstitute_windows
+    made = change(netlist, given["cost"], **given["options"])
     Path(_RESULT).write_text(json.dumps(made.to_yosys_json()), encoding="utf-8")
+
+
+def resubstitute_windows(
+    netlist: Netlist,
+    cost: Mapping[str, float],
+    *,
+    sweeps: int,
+    temperature: float = 0.0,
+    seed: int = 0,
+) -> Netlist:
+    """Return an equal netlist, most often a cheaper one, of any number of inputs.
+
+    Windows of gates, each a netlist of at most ``_WINDOW_INPUTS`` inputs, are resubstituted one by
+    one, as if nothing were known of the nets around them. Cells of several outputs stay as they
+    are, between windows. The arguments are those of ``resubstitute``.
+    """
+    rng = np.random.default_rng(seed)
+    whole = _Whole(netlist)
+    for window in whole.windows(rng):
+        part = whole.part(window)
+        seed = int(rng.integers(1 << 32))
+        smaller = resubstitute(part, cost, sweeps=sweeps, temperature=temperature, seed=seed)
+        whole.replace(window, part, smaller)
+    return whole.netlist()
+
+
+class _Whole:
+    """A netlist whose windows are replaced; a window is the nets that its gates drive."""
+
+    def __init__(self, netlist: Netlist) -> None:
+        self._original = netlist
+        self._inputs = {kind.name: kind.inputs for kind in netlist.library.values()}
+        self._outputs = dict(netlist.outputs)
+        self._gates: dict[int, Cell] = {}
+        self._fixed: list[Cell] = []
+        for cell in netlist.cells:
+            pins = netlist.library[cell.type].outputs
+            if len(pins) == 1:
+                self._gates[cell.pins[pins[0][0]]] = cell
+            else:
+                self._fixed.append(cell)
+
+    def _sources(self, cell: Cell) -> set[int]:
+        """Return the nets that feed a cell, without the constants."""
+        return {cell.pins[pin] for pin in self._inputs[cell.type]} - {0, 1}
+
+    def _readers(self) -> dict[int, list[int]]:
+        readers: dict[int, list[int]] = {}
+        for net, gate in self._gates.items():
+            for source in self._sources(gate):
+                readers.setdefault(source, []).append(net)
+        return readers
+
+    def windows(self, rng: np.random.Generator) -> Iterable[list[int]]:
+        """Yield disjoint windows that together hold every gate, grown from random ones."""
+        readers = self._readers()
+        sources = {net: self._sources(gate) for net, gate in self._gates.items()}
+        free = dict.fromkeys(rng.permutation(np.array(list(sources), np.int64)).tolist())
+        while free:
+            seed = next(iter(free))
+            window, leaves = {seed: None}, sources[seed]
+            while len(window) < _WINDOW_GATES:
+                near = dict.fromkeys(sorted(leaves))
+                near |= dict.fromkeys(reader for net in window for reader in readers.get(net, ()))
+                # Next comes the gate that adds the fewest inputs.
+                grown = [
+                    (len((leaves | sources[net]) - window.keys() - {net}), i, net)
+                    for i, net in enumerate(near)
+                    if net in free and net not in window
+                ]
+                if not grown or min(grown)[0] > _WINDOW_INPUTS:
+                    break
+                window[min(grown)[2]] = None
+                leaves = (leaves | sources[min(grown)[2]]) - window.keys()
+            free = {net: None for net in free if net not in window}
+            yield list(window)
+
+    def part(self, window: Sequence[int]) -> Netlist:
+        """Return a window as a netlist of its own, in which nets keep their numbers."""
+        gates = [self._gates[net] for net in window]
+        leaves = set().union(*map(self._sources, gates)) - set(window)
+        outside = [gate for net, gate in self._gates.items() if net not in set(window)]
+        read = {net for nets in self._outputs.values() for net in nets}
+        read.update(*map(self._sources, (*outside, *self._fixed)))
+        ends = tuple(net for net in window if net in read)
+        library = self._original.library
+        return Netlist("window", {"i": tuple(sorted(leaves))}, {"o": ends}, tuple(gates), library)
+
+    def replace(self, window: Sequence[int], part: Netlist, smaller: Netlist) -> None:
+        """Put a smaller netlist in a window's place, unless gates outside close a loop with it."""
+        moved = dict(zip(part.outputs["o"], smaller.outputs["o"], strict=True))
+        before = self._gates, self._fixed, self._outputs
+        gates = {net: gate for net, gate in self._gates.items() if net not in set(window)}
+        for cell in smaller.cells:
+            gates[cell.pins[smaller.library[cell.type].outputs[0][0]]] = cell
+        if any(old != new for old, new in moved.items()):
+            gates = {net: self._moved(gate, moved) for net, gate in gates.items()}
+            self._fixed = [self._moved(cell, moved) for cell in self._fixed]
+            self._outputs = {
+                name: tuple(moved.get(net, net) for net in nets)
+                for name, nets in self._outputs.items()
+            }
+        self._gates = gates
+        if self._has_loop():
+            self._gates, self._fixed, self._outputs = before
+
+    def _moved(self, cell: Cell, moved: Mapping[int, int]) -> Cell:
+        inputs = {pin: cell.pins[pin] for pin in self._inputs[cell.type]}
+        pins = cell.pins | {pin: moved.get(net, net) for pin, net in inputs.items()}
+        return Cell(cell.name, cell.type, pins)
+
+    def _has_loop(self) -> bool:
+        graph = {net: self._sources(gate) for net, gate in self._gates.items()}
+        for cell in self._fixed:
+            for pin, _ in self._original.library[cell.type].outputs:
+                graph[cell.pins[pin]] = self._sources(cell)
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError:
+            return True
+        return False
+
+    def netlist(self) -> Netlist:
+        """Return the netlist as it now is."""
+        kept = self._original
+        cells = (*self._fixed, *self._gates.values())
+        return Netlist(kept.name, kept.inputs, self._outputs, cells, kept.library)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +264,7 @@ _GateTables = tuple[NDArray[np.uint64], list[_Choice]]
 
 
 class _Search:
-    def __init__(
-        self, netlist: Netlist, cost: Mapping[str, float], seed: int, wander: float
-    ) -> None:
+    def __init__(self, netlist: Netlist, cost: Mapping[str, float], seed: int) -> None:
         self._original = netlist
         self._cost = cost
         self._library = netlist.library
@@ -128,9 +273,9 @@ class _Search:
         cheapest_first = sorted(cost, key=lambda name: (cost[name], name))
         types = [single[name] for name in cheapest_first if name in single]
         self._tables = {size: _gate_tables(types, size) for size in (1, 2, 3, 4)}
+        self._matches: dict[tuple[int, int, int], list[_Choice]] = {}
         self._literal_gates: dict[tuple[int, int, bool], _Choice | None] = {}
         self._rng = np.random.default_rng(seed)
-        self._wander = wander
         self._cheapest_gate = min(
             (c for n, c in cost.items() if len(netlist.library[n].inputs) == 2), default=0.0
         )
@@ -141,14 +286,18 @@ class _Search:
             self._gates[cell.pins[pin]] = _Gate(cell.type, tuple(cell.pins[p] for p in kind.inputs))
         self._outputs = {name: list(nets) for name, nets in netlist.outputs.items()}
         self._inputs = [net for nets in netlist.inputs.values() for net in nets]
-        self._expected = self._exhaust(netlist)
-        self._next_net = max([1, *self._inputs, *self._gates]) + 1
+        self._is_sample_whole = len(self._inputs) <= _SAMPLED_BITS
+        self._expected = [] if self._is_sample_whole else self._exhaust(netlist)
         self._set_sample(self._first_sample())
+        self._wanted = [self._values[net] for nets in self._outputs.values() for net in nets]
+        self._proven, self._unproven = self._state(), 0
 
     # Simulation of the sample -------------------------------------------------------------------
 
     def _first_sample(self) -> NDArray[np.uint64]:
-        """Random vectors, some mostly zeros or mostly ones, so that rare cases occur."""
+        """Every vector if they are few, else random ones: some mostly zeros, some mostly ones."""
+        if self._is_sample_whole:
+            return exhaustive_planes(len(self._inputs), 0, _words(len(self._inputs)))
         shape = (len(self._inputs), _SAMPLE_WORDS)
         words = [self._rng.integers(0, 1 << 64, shape, dtype=np.uint64) for _ in range(3)]
         sample = words[0]
@@ -226,17 +375,36 @@ class _Search:
 
     # Search -------------------------------------------------------------------------------------
 
-    def sweep(self) -> float:
-        """Visit every gate once in random order; return what was saved."""
-        saved = 0.0
+    def sweep(self, temperature: float) -> None:
+        """Visit every gate once in random order; afterwards the netlist is proven."""
         for net in self._rng.permutation(np.array(self._order)).tolist():
-            while net in self._gates and (gain := self._improve(net)):
-                saved += gain
-        return saved
+            while net in self._gates and self._visit(net, temperature * self._cheapest_gate):
+                pass
+        self._prove()
 
-    def _improve(self, net: int) -> float:
+    def _visit(self, net: int, temperature: float) -> bool:
+        """Draw a change of a gate, or none; return whether it saved something."""
+        now = self._gates[net]
+        scored = [(self._gain(net, g), g) for g in self._candidates(net, temperature) if g != now]
+        gain, gate = max(scored, key=lambda s: s[0], default=(0.0, now))
+        if temperature:
+            weights = [math.exp((g - max(gain, 0)) / temperature) for g, _ in scored]
+            staying = _STAYING * math.exp(-max(gain, 0) / temperature)
+            drawn = self._rng.random() * (staying + sum(weights)) - staying
+            if drawn < 0:
+                return False
+            place = min(bisect(list(accumulate(weights)), drawn), len(scored) - 1)
+            gain, gate = scored[place]
+        elif gain <= _LEAST_GAIN:
+            return False
+        self._change(net, gate)
+        return gain > _LEAST_GAIN
+
+    def _candidates(self, net: int, temperature: float) -> list[_Gate]:
+        """Return gates that could drive a net, as far as the sample says; names "" are nets."""
         cone = self._cone(net)
-        bound = self._gain(net, _Gate("", ()))  # what a replacement for nothing would save
+        # What a replacement for nothing would save, and what one may cost beyond.
+        bound = self._gain(net, _Gate("", ())) + 2 * temperature
         care = self._care(net, cone)
         on, off = self._values[net] & care, ~self._values[net] & care
         few = np.flatnonzero(care)[:_FEW_WORDS]
@@ -249,19 +417,7 @@ class _Search:
                 *self._pairs(off_cover, on, few, is_inverted=True),
                 *self._local(net, on, off, cone, bound),
             ]
-        scored = [(self._gain(net, gate), i) for i, gate in enumerate(candidates)]
-        for gain, i in sorted(scored, key=lambda s: (-s[0], s[1]))[:_TRIED]:
-            if gain > _LEAST_GAIN and self._try(net, candidates[i]):
-                return gain
-        # Now and then a change that saves nothing: it may open the way to one that does.
-        even = [
-            i
-            for gain, i in scored
-            if abs(gain) <= _LEAST_GAIN and candidates[i] != self._gates[net]
-        ]
-        if even and self._rng.random() < self._wander:
-            self._try(net, candidates[int(self._rng.choice(even))])
-        return 0
+        return candidates
 
     def _covering(self, target: Row, few: Places, allowed: Places) -> tuple[Places, Places]:
         """Return the nets that are one, and those that are zero, wherever ``target`` is one."""
@@ -335,10 +491,11 @@ class _Search:
             seen = np.zeros((len(choices), 2 << size), np.bool_)
             seen[np.arange(len(choices))[:, None], pattern] = True
             is_zero, is_one = seen[:, : 1 << size], seen[:, 1 << size :]
+            places = np.flatnonzero(~(is_zero & is_one).any(axis=1))
             weights = _POWERS[: 1 << size]
-            for i in np.flatnonzero(~(is_zero & is_one).any(axis=1)).tolist():
-                must_one, must_zero = weights[is_one[i]].sum(), weights[is_zero[i]].sum()
-                for name, order in self._matching(size, must_one, must_zero):
+            ones, zeros = is_one[places] @ weights, is_zero[places] @ weights
+            for i, one, zero in zip(places.tolist(), ones.tolist(), zeros.tolist(), strict=True):
+                for name, order in self._matching(size, one, zero):
                     if self._cost[name] > bound:
                         break
                     yield _Gate(name, tuple(near[choices[i, k]] for k in order))
@@ -353,11 +510,14 @@ class _Search:
             near |= dict.fromkeys(self._readers.get(source, ()))
         return [n for n in near if n not in cone and n > 1][:_DIVISORS]
 
-    def _matching(self, size: int, one: np.uint64, zero: np.uint64) -> Iterable[_Choice]:
-        tables, entries = self._tables[size]
-        fits = ((tables & zero) == 0) & ((~tables & one) == 0)
-        for i in np.flatnonzero(fits)[:2]:  # cheapest first
-            yield entries[i]
+    def _matching(self, size: int, one: int, zero: int) -> Sequence[_Choice]:
+        """Return the two cheapest gates whose truth tables have some ones and some zeros."""
+        key = size, one, zero
+        if key not in self._matches:
+            tables, entries = self._tables[size]
+            fits = ((tables & np.uint64(zero)) == 0) & ((~tables & np.uint64(one)) == 0)
+            self._matches[key] = [entries[i] for i in np.flatnonzero(fits)[:2]]
+        return self._matches[key]
 
     def _cheapest(self, size: int, table: int) -> _Choice | None:
         """Return the cheapest gate of a truth table, None in a library that has none."""
@@ -380,9 +540,8 @@ class _Search:
                     stack.append(source)
         return freed - (self._cost[gate.type] if gate.type else 0)
 
-    def _try(self, net: int, gate: _Gate) -> bool:
-        """Make a change and keep it if no output changes for any input."""
-        before = dict(self._gates), {name: list(nets) for name, nets in self._outputs.items()}
+    def _change(self, net: int, gate: _Gate) -> None:
+        """Let a gate drive a net, or let another net take its place."""
         if gate.type:
             self._gates[net] = gate
         else:
@@ -396,20 +555,31 @@ class _Search:
             for nets in self._outputs.values():
                 nets[:] = [other if n == net else n for n in nets]
         self._refresh()
-        refuting = self._refute()
+        self._unproven += 1
+        if self._unproven == _UNPROVEN:
+            self._prove()
+
+    def _state(self) -> tuple[dict[int, _Gate], dict[str, list[int]]]:
+        return dict(self._gates), {name: list(nets) for name, nets in self._outputs.items()}
+
+    def _prove(self) -> None:
+        """Compare on every input; take back the changes since the last time if outputs differ."""
+        refuting = self._refute() if self._unproven else None
         if refuting is None:
-            return True
-        self._gates, self._outputs = before
-        sample = np.concatenate([self._sample, refuting], axis=1)
-        self._set_sample(sample[:, -_MAX_SAMPLE_WORDS:])
-        return False
+            self._proven = self._state()
+        else:
+            self._gates, self._outputs = self._proven
+            self._proven = self._state()
+            sample = np.concatenate([self._sample, refuting], axis=1)
+            self._set_sample(sample[:, -_MAX_SAMPLE_WORDS:])
+        self._unproven = 0
 
     def _exhaust(self, netlist: Netlist) -> list[dict[str, NDArray[np.uint64]]]:
         program = Program.compile(netlist)
         return [program.run(planes) for _, planes in self._chunks()]
 
     def _chunks(self) -> Iterable[tuple[int, dict[str, NDArray[np.uint64]]]]:
-        total = max((1 << len(self._inputs)) // 64, 1)
+        total = _words(len(self._inputs))
         for start in range(0, total, _CHUNK_WORDS):
             planes = exhaustive_planes(len(self._inputs), start, min(_CHUNK_WORDS, total))
             given, at = {}, 0
@@ -420,6 +590,10 @@ class _Search:
 
     def _refute(self) -> NDArray[np.uint64] | None:
         """Return words of input vectors that now give other outputs, None if there are none."""
+        if self._is_sample_whole:
+            nets = [net for nets in self._outputs.values() for net in nets]
+            same = all(map(np.array_equal, (self._values[net] for net in nets), self._wanted))
+            return None if same else self._sample[:, :0]
         program = Program.compile(self.netlist())
         for (_, given), expected in zip(self._chunks(), self._expected, strict=True):
             got = program.run(given)
@@ -443,6 +617,11 @@ class _Search:
         return Netlist(
             self._original.name, self._original.inputs, outputs, tuple(cells), self._library
         )
+
+
+def _words(input_bits: int) -> int:
+    """Return how many words of 64 hold every vector."""
+    return max((1 << input_bits) // 64, 1)
 
 
 def _conjunction(flip_x: int, flip_y: int) -> int:

@@ -4,8 +4,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fmacost.hw.architecture import Architecture
+from fmacost.hw.architecture import NORMALISERS, Architecture
 from fmacost.hw.parts.adders import carry_chain, extend, ripple_add, ripple_subtract
+from fmacost.hw.parts.counters import leading_zeros, sentinel, zeros_indicator
 from fmacost.hw.parts.multiplier import MultiplyAdd
 from fmacost.hw.parts.shifter import any_bit
 from fmacost.sim.formats import FixedFormat, FloatFormat, Format, Specials
@@ -169,17 +170,68 @@ class AddSigned(wiring.Component):
         return m
 
 
+class Anticipate(wiring.Component):
+    """Mark where the leading one of a signed sum will be, without adding: there or one below.
+
+    Of a difference ``zeros_indicator`` says so. A sum has its leading one at that of its larger
+    term or one above, so the mark goes one above.
+
+    Members
+    -------
+    x : In(width)
+    y : In(y_width), aligned at bit ``y_place`` of x
+    subtract, x_larger : In(1), as of ``AddSigned``
+    indicator : Out(width), its leading one is the mark
+    """
+
+    x: Signal
+    y: Signal
+    subtract: Signal
+    x_larger: Signal
+    indicator: Signal
+
+    def __init__(self, width: int, y_width: int, y_place: int) -> None:
+        self.y_place = y_place
+        super().__init__(
+            {
+                "x": In(width),
+                "y": In(y_width),
+                "subtract": In(1),
+                "x_larger": In(1),
+                "indicator": Out(width),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        width = len(self.x)
+        x, y = self.x, extend(Cat(Const(0, self.y_place), self.y), width)
+        larger, smaller = Mux(self.x_larger, x, y), Mux(self.x_larger, y, x)
+        either = x | y
+        above = Cat(Const(0, 1), either[:-1]) | Cat(Const(0, width - 1), either[-1])
+        difference = zeros_indicator(larger, smaller)
+        m.d.comb += self.indicator.eq(Mux(self.subtract, difference, above))
+        return m
+
+
 class Normalise(wiring.Component):
     """Shift a window left until its top bit is one, but at most by ``limit``.
 
-    Large shifts go first. Each stage shifts if the bits that would leave are zero and the limit
-    allows it, which a comparison that runs along with the stages knows: counting leading zeros
-    and holding the count to the limit are one thing. Bits that can no longer reach the result
-    become sticky. ``lowest_lead`` is where the leading one of a non-zero window is at least.
+    Large shifts go first. Bits that can no longer reach the result become sticky. ``lowest_lead``
+    is where the leading one of a non-zero window is at least. One of ``NORMALISERS`` says how the
+    shift is found:
+
+    - ``interleaved``: each stage shifts if the bits that would leave are zero and the limit allows
+      it, which a comparison that runs along with the stages knows.
+    - ``lzc``: leading zeros are counted, and the smaller of count and limit is the shift.
+    - ``sentinel``: a one at ``limit`` places below the top ends the count there.
+    - ``lza``: the same on a word whose leading one is that of the window or one place above; a
+      last stage shifts by that place (Schmookler and Nowka 2001).
 
     Members
     -------
     window : In(width)
+    indicator : In(width), only with ``lza``
     limit : In(limit_bits), the exponent of the result if nothing is shifted
     significand : Out(precision)
     guard, sticky : Out(1)
@@ -190,6 +242,7 @@ class Normalise(wiring.Component):
     """
 
     window: Signal
+    indicator: Signal
     limit: Signal
     significand: Signal
     guard: Signal
@@ -198,15 +251,26 @@ class Normalise(wiring.Component):
     lost: Signal
 
     def __init__(
-        self, width: int, precision: int, limit_bits: int, *, lowest_lead: int = 0, fixed: bool
+        self,
+        width: int,
+        precision: int,
+        limit_bits: int,
+        *,
+        lowest_lead: int = 0,
+        fixed: bool,
+        kind: str = "interleaved",
     ) -> None:
         if width < precision + 1:
             raise ValueError(f"a window needs {precision + 1} bits, not {width}")
-        self.fixed = fixed
+        if kind not in NORMALISERS:
+            raise ValueError(f"kind must be one of {', '.join(NORMALISERS)}, not '{kind}'")
+        self.fixed, self.kind = fixed, kind
+        self._lowest_lead = lowest_lead
         self._max_shift = width - 1 - lowest_lead
         super().__init__(
             {
                 "window": In(width),
+                **({"indicator": In(width)} if kind == "lza" else {}),
                 "limit": In(limit_bits),
                 "significand": Out(precision),
                 "guard": Out(1),
@@ -218,43 +282,86 @@ class Normalise(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        word: Value = self.window
-        lost: Value = Const(0, 1)
-        sticky: Value = Const(0, 1)
         count = len(self.limit) if self.fixed else self._max_shift.bit_length()
         limit = extend(self.limit, max(count, len(self.limit)))
-        below_limit = any_bit(limit[count:])  # the shift so far is less than the limit's upper bits
-        amount: list[Value] = []
-        for i in reversed(range(count)):
-            step = min(1 << i, len(word))
-            shifts = Signal(name=f"shifts_{1 << i}")
-            leaving = any_bit(word[len(word) - step :])
-            if self.fixed:
-                m.d.comb += shifts.eq(limit[i])
-                lost = lost | (shifts & leaving)
-            else:
-                m.d.comb += shifts.eq(~leaving & (below_limit | limit[i]))
-                below_limit = below_limit | (limit[i] & ~shifts)
-                amount.insert(0, shifts)
-            stage = Signal(len(word), name=f"shifted_{1 << i}")
-            m.d.comb += stage.eq(Mux(shifts, Cat(Const(0, step), word[: len(word) - step]), word))
-            reach = len(self.significand) + (1 << i)  # what later shifts can bring up, and guard
-            excess = max(len(word) - reach, 0)
-            sticky = sticky | any_bit(stage[:excess])
-            word = stage[excess:]
-        kept = len(word) - len(self.significand)
+        word = _Shifted(m, self.window, len(self.significand))
+        if self.fixed:
+            self._shift(word, limit)
+        elif self.kind == "interleaved":
+            amount = self._interleaved(word, limit, count)
+            rest, _ = ripple_subtract(m, limit, amount)
+        else:
+            amount = self._counted(m, limit, count)
+            rest, _ = ripple_subtract(m, limit, amount)
+            self._shift(word, amount, spare=self.kind == "lza")
+            if self.kind == "lza":
+                below = ~word.bits[-1] & any_bit(rest)
+                word.shift(1, below, later=0)
+                rest, _ = ripple_subtract(m, rest[: len(limit)], below)
+        kept = len(word.bits) - len(self.significand)
         m.d.comb += [
-            self.significand.eq(word[kept:]),
-            self.guard.eq(word[kept - 1]),
-            self.sticky.eq(sticky | any_bit(word[: kept - 1])),
-            self.lost.eq(lost),
+            self.significand.eq(word.bits[kept:]),
+            self.guard.eq(word.bits[kept - 1]),
+            self.sticky.eq(word.sticky | any_bit(word.bits[: kept - 1])),
+            self.lost.eq(word.lost if self.fixed else 0),
         ]
         if not self.fixed:
             # No leading one means a subnormal, of exponent zero already, or an exact zero.
-            rest, _ = ripple_subtract(m, limit, Cat(*amount))
             leading = self.significand[-1].replicate(len(self.exponent))
             m.d.comb += self.exponent.eq(rest & leading)
         return m
+
+    def _shift(self, word: "_Shifted", amount: Value, *, spare: bool = False) -> None:
+        """Shift by an amount; with ``spare`` a shift by one more is to come."""
+        for i in reversed(range(len(amount))):
+            word.shift(1 << i, amount[i], later=(1 << i) - 1 + spare)
+
+    def _interleaved(self, word: "_Shifted", limit: Value, count: int) -> Value:
+        """Shift as far as zeros and the limit allow; return by how much."""
+        below_limit = any_bit(limit[count:])  # the shift so far is less than the limit's upper bits
+        amount: list[Value] = []
+        for i in reversed(range(count)):
+            shifts = Signal(name=f"shifts_{1 << i}")
+            word.m.d.comb += shifts.eq(~word.leaving(1 << i) & (below_limit | limit[i]))
+            below_limit = below_limit | (limit[i] & ~shifts)
+            word.shift(1 << i, shifts, later=(1 << i) - 1)
+            amount.insert(0, shifts)
+        return Cat(*amount)
+
+    def _counted(self, m: Module, limit: Value, count: int) -> Value:
+        """Return the smaller of the limit and the leading zeros of what is to be shifted."""
+        source = self.indicator if self.kind == "lza" else self.window
+        upper = source[self._lowest_lead :]
+        if self.kind != "lzc":
+            return leading_zeros(m, upper | sentinel(limit, len(upper)))
+        zeros = leading_zeros(m, upper)
+        is_limited = ~carry_chain(limit, ~extend(zeros, len(limit)), Const(1, 1))
+        return Mux(is_limited, limit[:count], zeros)
+
+
+class _Shifted:
+    """A word on its way through shifting stages, and what left it."""
+
+    def __init__(self, m: Module, bits: Value, precision: int) -> None:
+        self.m, self.bits, self._precision = m, bits, precision
+        self.sticky: Value = Const(0, 1)
+        self.lost: Value = Const(0, 1)
+
+    def leaving(self, step: int) -> Value:
+        """Return whether a shift by ``step`` loses a one at the top."""
+        return any_bit(self.bits[max(len(self.bits) - step, 0) :])
+
+    def shift(self, step: int, shifts: Value, *, later: int) -> None:
+        """Shift left by ``step`` if so told; stages to come shift by at most ``later``."""
+        self.lost = self.lost | (shifts & self.leaving(step))
+        step = min(step, len(self.bits))
+        stage = Signal(len(self.bits))
+        shifted = Cat(Const(0, step), self.bits[: len(self.bits) - step])
+        self.m.d.comb += stage.eq(Mux(shifts, shifted, self.bits))
+        reach = self._precision + 1 + later  # what can come up yet, and guard
+        excess = max(len(stage) - reach, 0)
+        self.sticky = self.sticky | any_bit(stage[:excess])
+        self.bits = stage[excess:]
 
 
 class Rounder(wiring.Component):

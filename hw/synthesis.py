@@ -20,6 +20,8 @@ from fmacost.hw.yosys import Finished, Job, YosysError, run_yosys, try_yosys
 from fmacost.sim.netlist import Netlist, NetlistError
 from fmacost.sim.operation import Operation
 
+Progress = Callable[[int, int], None]
+
 EFFORTS = ("quick", "normal", "max")
 OBJECTIVES = ("area", "delay", "adp")  # adp: the product of area and delay
 
@@ -206,6 +208,10 @@ def portfolio(technology: Technology, objective: str, effort: str) -> tuple[Memb
     )
 
 
+def _ignore(done: int, total: int) -> None:
+    pass
+
+
 def synthesise(
     operation: Operation,
     technology: Technology,
@@ -214,16 +220,17 @@ def synthesise(
     effort: str = "normal",
     jobs: int | None = None,
     timeout_s: float = 300.0,
+    progress: Progress = _ignore,
 ) -> Synthesis:
     """Build an operation's unit and return its best netlist in a technology.
 
     Parameters
     ----------
     objective : one of ``OBJECTIVES``
-    effort : one of ``EFFORTS``; at ``max`` the smallest netlist of a unit with at most 24 input
-        bits is resubstituted too
-    jobs : Yosys processes at the same time; None is one for each processor
+    effort : one of ``EFFORTS``
+    jobs : child processes at the same time; None is one for each processor
     timeout_s : limit on the wall time of each of them; one that takes longer leaves the portfolio
+    progress : is told how many of the child processes have ended, and of how many
 
     Raises
     ------
@@ -235,16 +242,23 @@ def synthesise(
     members = portfolio(technology, objective, effort)
     if objective != "area" and not technology.drive:
         raise ValueError(f"technology {technology.name} has no delays: only area can be minimised")
-    netlists, seconds = _netlists(operation, technology, members, jobs, timeout_s)
+    is_refined = objective == "area" and len(members) > 1
+    # What normal tries belongs to max too, so that max is never larger.
+    efforts = EFFORTS[1 : EFFORTS.index(effort) + 1] if is_refined else ()
+    schedules = [_schedule(each, operation.input_bits) for each in efforts]
+    runner = _Runner(jobs or os.cpu_count() or 1, timeout_s, progress)
+    runner.expect(sum(schedule.jobs for schedule in schedules))
+    netlists = _netlists(operation, technology, members, runner)
     left_out = len(members) - len(netlists)
     if objective != "area":
         netlists += _buffered(netlists, technology, weigh_cost=objective == "adp")
-    if objective == "area" and effort == "max" and operation.input_bits <= MAX_INPUT_BITS:
-        smaller, failed = _resubstituted(
-            netlists, technology, jobs or os.cpu_count() or 1, timeout_s
-        )
-        netlists += smaller
-        left_out += failed
+    runner.failed = 0
+    mapped = {(made.candidate.architecture, made.candidate.recipe): made for made in netlists}
+    for each, schedule in zip(efforts, schedules, strict=True):
+        names = [(str(a), str(recipe)) for a, recipe in portfolio(technology, objective, each)]
+        starts = [mapped[name] for name in names if name in mapped]
+        netlists += _refined(starts, technology, schedule, runner.run)
+    left_out += runner.failed
     scores = [_score(objective, made.candidate) for made in netlists]
     best = netlists[scores.index(min(scores))]
     return Synthesis(
@@ -253,8 +267,38 @@ def synthesise(
         recipe=best.candidate.recipe,
         candidates=tuple(made.candidate for made in netlists),
         left_out=left_out,
-        yosys_seconds=seconds,
+        yosys_seconds=runner.yosys_seconds,
     )
+
+
+class _Runner:
+    """Runs child processes: tells how many are done, how many failed, and how long Yosys ran."""
+
+    def __init__(self, parallel: int, timeout_s: float, progress: Progress) -> None:
+        self._parallel, self._timeout_s, self._progress = parallel, timeout_s, progress
+        self._done = self._total = 0
+        self.failed = 0
+        self.yosys_seconds = 0.0
+
+    def expect(self, jobs: int) -> None:
+        """Add to the number of jobs that are to come."""
+        self._total += jobs
+
+    def run(self, jobs: Sequence[Job]) -> list[Finished | YosysError]:
+        """Run expected jobs, as ``try_yosys`` does."""
+        results = try_yosys(
+            jobs, parallel=self._parallel, timeout_s=self._timeout_s, ended=self._count
+        )
+        for job, result in zip(jobs, results, strict=True):
+            if isinstance(result, YosysError):
+                self.failed += 1
+            elif not job.command:
+                self.yosys_seconds += result.seconds
+        return results
+
+    def _count(self) -> None:
+        self._done += 1
+        self._progress(self._done, self._total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +328,9 @@ def _netlists(
     operation: Operation,
     technology: Technology,
     members: Sequence[Member],
-    jobs: int | None,
-    timeout_s: float,
-) -> tuple[list[_Made], float]:
-    """Run the portfolio; return what it made and the time of all processes."""
+    runner: _Runner,
+) -> list[_Made]:
+    """Run the portfolio; return what it made."""
     shares: dict[tuple[Architecture, str, bool], list[Recipe]] = {}
     for architecture, recipe in members:
         key = architecture, recipe.front, recipe.script == "deep"  # the slow one apart
@@ -295,7 +338,8 @@ def _netlists(
     rtls = {a: to_rtlil(operation, a) for a in dict.fromkeys(a for a, _ in members)}
     order = sorted(shares, key=lambda key: not key[2])  # the slow ones first
     work = [_job([rtls[key[0]]], technology, shares[key]) for key in order]
-    results = try_yosys(work, parallel=jobs or os.cpu_count() or 1, timeout_s=timeout_s)
+    runner.expect(len(work))
+    results = runner.run(work)
     by_share = dict(zip(order, results, strict=True))
     made: list[_Made] = []
     for key, recipes in shares.items():
@@ -312,7 +356,7 @@ def _netlists(
             ]
     if not made:
         raise next(result for result in results if isinstance(result, YosysError))
-    return made, sum(result.seconds for result in results if isinstance(result, Finished))
+    return made
 
 
 _BUFFERED = 3  # candidates that get buffers, the best of an objective first
@@ -339,35 +383,66 @@ def _buffered(
     ]
 
 
-_STARTS, _RESUBSTITUTED = 6, 2  # candidates to begin with and to go on with
-_SMALL_BITS = 16  # inputs of a unit that can be searched longer, since each step costs little
-_REMAPPING = ("choices", "choices-mux", "compress3")
+@dataclass(frozen=True, slots=True)
+class _Schedule:
+    """How long netlists are refined.
+
+    Attributes
+    ----------
+    starts : smallest candidates that ``redundancy`` is tried on first; 0 leaves that out
+    turns : of resubstitution and mapping
+    patience : turns without a smaller netlist after which the rest is left out
+    scripts : for mapping anew
+    """
+
+    starts: int
+    turns: int
+    patience: int
+    scripts: tuple[str, ...] = ("choices", "choices-mux", "compress3")
+
+    @property
+    def jobs(self) -> int:
+        """How many child processes this takes at most."""
+        return self.starts + 2 * _REFINED * self.turns
 
 
-def _resubstituted(
-    netlists: Sequence[_Made], technology: Technology, parallel: int, timeout_s: float
-) -> tuple[list[_Made], int]:
+_REFINED = 2  # candidates that take the turns
+_SWEEPS, _TEMPERATURE = 2, 0.25  # of one resubstitution
+
+
+def _schedule(effort: str, input_bits: int) -> _Schedule:
+    """Return as many turns as take much the same time; of many inputs each takes longer."""
+    is_max = effort == "max"
+    if input_bits <= 16:
+        return _Schedule(6, 150, 50) if is_max else _Schedule(0, 20, 4)
+    if input_bits <= MAX_INPUT_BITS:
+        return _Schedule(0, 40, 12) if is_max else _Schedule(0, 2, 2)
+    return _Schedule(0, 12, 4) if is_max else _Schedule(0, 1, 1, ("choices",))
+
+
+def _refined(
+    netlists: Sequence[_Made],
+    technology: Technology,
+    schedule: _Schedule,
+    run: Callable[[Sequence[Job]], list[Finished | YosysError]],
+) -> list[_Made]:
     """Return the smallest candidates again, resubstituted and mapped anew in turn.
 
     Resubstitution leaves logic that mapping can share again, and the other way round: the two
-    take turns, each from what the other left, and the smallest netlist on the way is kept. Also
-    returned is how many steps took too long.
+    take turns, each from what the other left, and the smallest netlist on the way is kept.
     """
     cost = {n: c for n, c in technology.cell_cost.items() if n not in technology.arithmetic}
     usable = [made for made in netlists if not technology.arithmetic_cells(made.netlist)]
-    starts = sorted(usable, key=lambda made: made.candidate.cost)[:_STARTS]
+    starts = sorted(usable, key=lambda made: made.candidate.cost)[: schedule.starts or _REFINED]
     if not starts:
-        return [], 0
+        return []
     best = current = [start.netlist for start in starts]
-    failed = 0
 
     def step(jobs: Sequence[Job], read: Callable[[Finished], Netlist]) -> None:
-        nonlocal best, current, failed
-        results = try_yosys(jobs, parallel=parallel, timeout_s=timeout_s)
-        failed += sum(isinstance(result, YosysError) for result in results)
+        nonlocal best, current
         current = [  # a step that takes too long is left out
             netlist if isinstance(result, YosysError) else read(result)
-            for netlist, result in zip(current, results, strict=True)
+            for netlist, result in zip(current, run(jobs), strict=True)
         ]
         best = [min(pair, key=technology.cost) for pair in zip(best, current, strict=True)]
 
@@ -380,29 +455,35 @@ def _resubstituted(
             ),
         )
 
-    is_small = sum(map(len, best[0].inputs.values())) <= _SMALL_BITS
-    if is_small:
+    if schedule.starts:
         remap("redundancy")
-    order = sorted(range(len(best)), key=lambda i: technology.cost(best[i]))[:_RESUBSTITUTED]
+    order = sorted(range(len(best)), key=lambda i: technology.cost(best[i]))[:_REFINED]
     starts, best = [starts[i] for i in order], [best[i] for i in order]
     current = best
-    turns, wander = (48, 0.5) if is_small else (24, 0.1)
-    for turn in range(turns):
+    smallest, last = min(map(technology.cost, best)), 0
+    for turn in range(schedule.turns):
+        if turn - last >= schedule.patience:
+            break
         step(
-            [resubstitution_job(n, cost, seed=turn, wander=wander) for n in current],
+            [
+                resubstitution_job(
+                    netlist,
+                    cost,
+                    sweeps=_SWEEPS,
+                    temperature=_TEMPERATURE,
+                    seed=turn * _REFINED + place,
+                )
+                for place, netlist in enumerate(current)
+            ],
             lambda done: read_result(done, technology.cells),
         )
-        remap(*_REMAPPING)
-    made = [
-        _made(
-            netlist,
-            technology,
-            start.candidate.architecture,
-            f"{start.candidate.recipe}+resubstitution",
-        )
-        for netlist, start in zip(best, starts, strict=True)
+        remap(*schedule.scripts)
+        if (cost_now := min(map(technology.cost, best))) < smallest:
+            smallest, last = cost_now, turn + 1
+    return [
+        _made(netlist, technology, start.architecture, f"{start.recipe}+resubstitution")
+        for netlist, start in zip(best, (start.candidate for start in starts), strict=True)
     ]
-    return made, failed
 
 
 def _remapping_job(netlist: Netlist, technology: Technology, scripts: Sequence[str]) -> Job:

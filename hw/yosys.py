@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -85,11 +85,17 @@ def run_yosys(jobs: Sequence[Job], *, parallel: int, timeout_s: float) -> list[F
 
 
 def try_yosys(
-    jobs: Sequence[Job], *, parallel: int, timeout_s: float, patient: bool = True
+    jobs: Sequence[Job],
+    *,
+    parallel: int,
+    timeout_s: float,
+    patient: bool = True,
+    ended: Callable[[], None] = lambda: None,
 ) -> list["Finished | YosysError"]:
     """Run jobs as ``run_yosys`` does; a job that fails gives its error in the place of outputs.
 
-    Without ``patient`` the first error ends all other jobs too and is raised.
+    Without ``patient`` the first error ends all other jobs too and is raised. ``ended`` is called
+    as each job ends.
     """
     command = engine_command()
     finished: dict[int, Finished | YosysError] = {}
@@ -110,6 +116,7 @@ def try_yosys(
                         raise
                     finished[index] = error
                 running.pop(index).close()
+                ended()
             if running:
                 time.sleep(_POLL_S)
     except OSError as error:

@@ -39,8 +39,8 @@ class Watcher(Protocol):
     def stage(self, text: str) -> None:
         """Say what is being done now."""
 
-    def vectors(self, done: int, total: int) -> None:
-        """Say how many inputs of a long check are done."""
+    def part(self, done: int, total: int) -> None:
+        """Say how much of a stage is done."""
 
     def notify(self, text: str) -> None:
         """Say something that the user should know, in one line."""
@@ -124,7 +124,7 @@ def measure(
     is_new = built is None
     if built is None:
         watcher.stage("synthesis")
-        built = _build(operation, technology, settings)
+        built = _build(operation, technology, settings, watcher)
         if built.left_out:
             watcher.notify(
                 f"{operation}: {built.left_out} candidates took longer than "
@@ -241,7 +241,9 @@ def _built_to_json(built: _Built) -> dict[str, Any]:
     }
 
 
-def _build(operation: Operation, technology: Technology, settings: Settings) -> _Built:
+def _build(
+    operation: Operation, technology: Technology, settings: Settings, watcher: Watcher
+) -> _Built:
     from fmacost.hw.synthesis import synthesise
 
     made = synthesise(
@@ -251,6 +253,7 @@ def _build(operation: Operation, technology: Technology, settings: Settings) -> 
         effort=settings.effort,
         jobs=settings.jobs,
         timeout_s=settings.timeout_s,
+        progress=watcher.part,
     )
     sizes = sorted(round(candidate.cost, 3) for candidate in made.candidates)
     return _Built(
@@ -275,7 +278,7 @@ def _verify(
         netlist,
         exhaustive=settings.exhaustive,
         seed=settings.seed,
-        progress=watcher.vectors,
+        progress=watcher.part,
     )
     proof = Proof(
         method=checked.method,

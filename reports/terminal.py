@@ -113,8 +113,8 @@ class UnitWatcher:
         self._stage = text
         self._describe(text)
 
-    def vectors(self, done: int, total: int) -> None:
-        """Say how many inputs of a long check are done."""
+    def part(self, done: int, total: int) -> None:
+        """Say how much of a stage is done."""
         self._describe(f"{self._stage} {100 * done // max(total, 1)} %")
 
     def notify(self, text: str) -> None:

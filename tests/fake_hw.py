@@ -111,6 +111,7 @@ class FakeHardware:
         effort: str = "normal",
         jobs: int | None = None,
         timeout_s: float = 120.0,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Synthesis:
         self.calls += 1
         if self.error is not None:

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from fmacost.hw.architecture import Architecture
+from fmacost.hw.architecture import NORMALISERS, Architecture
 from fmacost.hw.parts.adders import ADDERS
 from fmacost.hw.parts.compress import REDUCTIONS
 from fmacost.hw.parts.multiplier import MULTIPLIERS
@@ -27,6 +27,9 @@ def test_options_on_small_units() -> None:
     assert len(every) == 100
     for unit in ("fma:int3+int5", "mul:e2m2f"):
         _check(unit, every[::7])
+    normalisers = [Architecture(normalise=kind) for kind in NORMALISERS]
+    for unit in ("fma:e2m1fn", "fma:e2m2f+e3m3ieee", "add:e3m0f", "mul:e2m2f", "fma:e0m1f"):
+        _check(unit, normalisers)
 
 
 @pytest.mark.slow
@@ -34,6 +37,7 @@ def test_options_on_small_units() -> None:
 def test_every_option_of_eight_bit_units(unit: str) -> None:
     options = [Architecture(multiplier=m, reduction=r) for m, r in product(MULTIPLIERS, REDUCTIONS)]
     options += [Architecture(reduction="dadda", adder=adder) for adder in ADDERS]
+    options += [Architecture(normalise=kind) for kind in NORMALISERS]
     _check(unit, options)
 
 
@@ -74,5 +78,7 @@ def test_max_effort_is_the_smallest_and_exact() -> None:
 def test_unknown_choices_are_named() -> None:
     with pytest.raises(ValueError, match="multiplier must be one of recoded"):
         Architecture(multiplier="karatsuba")
+    with pytest.raises(ValueError, match="normalise must be one of interleaved, lzc"):
+        Architecture(normalise="guess")
     with pytest.raises(ValueError, match="objective must be one of area, delay, adp, not 'speed'"):
         portfolio(CMOS, "speed", "normal")

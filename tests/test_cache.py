@@ -31,7 +31,7 @@ class Listener:
     def stage(self, text: str) -> None:
         """Not remembered."""
 
-    def vectors(self, done: int, total: int) -> None:
+    def part(self, done: int, total: int) -> None:
         """Not remembered."""
 
     def notify(self, text: str) -> None:

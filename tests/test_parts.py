@@ -8,9 +8,10 @@ from amaranth.back import rtlil
 from amaranth.lib import wiring
 from numpy.typing import NDArray
 
+from fmacost.hw.architecture import NORMALISERS
 from fmacost.hw.parts.adders import RippleAdder
 from fmacost.hw.parts.shifter import AlignRight
-from fmacost.hw.stages import AddSigned, Normalise, Rounder
+from fmacost.hw.stages import AddSigned, Anticipate, Normalise, Rounder
 from fmacost.hw.synthesis import map_quickly
 from fmacost.hw.units.build import TOP
 from fmacost.sim.evaluate import Program, exhaustive_planes, unpack_planes
@@ -70,20 +71,44 @@ def test_add_signed() -> None:
         np.testing.assert_array_equal(out["x_larger"], x > y)
 
 
-def test_normalise() -> None:
-    shapes = [(4, 3, 3), (6, 2, 3), (9, 3, 4), (5, 4, 1)]
-    parts: list[wiring.Component] = [Normalise(*shape, fixed=False) for shape in shapes]
+@pytest.mark.parametrize("kind", NORMALISERS)
+def test_normalise(kind: str) -> None:
+    shapes = [(2, 1, 1), (4, 3, 3), (6, 2, 3), (5, 4, 1)]
+    shapes += [(9, 3, 4)] if kind != "lza" else []
+    parts: list[wiring.Component] = [Normalise(*s, fixed=False, kind=kind) for s in shapes]
     for (width, precision, _), (ports, out) in zip(shapes, every_input(parts), strict=True):
         window, limit = ports["window"], ports["limit"]
         zeros = width - np.frexp(window.astype(float))[1]
         shift = np.minimum(zeros, limit)
         shifted = np.where(window == 0, 0, window << shift)
         kept = width - precision
-        np.testing.assert_array_equal(out["significand"], shifted >> kept)
-        np.testing.assert_array_equal(out["guard"], shifted >> (kept - 1) & 1)
-        np.testing.assert_array_equal(out["sticky"], (shifted & ((1 << (kept - 1)) - 1)) != 0)
         leading = shifted >> (width - 1) == 1
-        np.testing.assert_array_equal(out["exponent"], np.where(leading, limit - shift, 0))
+        expected = {
+            "significand": shifted >> kept,
+            "guard": shifted >> (kept - 1) & 1,
+            "sticky": (shifted & ((1 << (kept - 1)) - 1)) != 0,
+            "exponent": np.where(leading, limit - shift, 0),
+        }
+        allowed = np.ones(len(window), np.bool_)
+        if kind == "lza":  # its leading one is the window's or one place above
+            ahead = zeros - (width - np.frexp(ports["indicator"].astype(float))[1])
+            allowed = (window == 0) | (ahead == 0) | (ahead == 1)
+            assert (ahead[allowed] == 1).any()
+        for name, values in expected.items():
+            np.testing.assert_array_equal(out[name][allowed], values[allowed], err_msg=name)
+
+
+def test_anticipation_is_right_or_one_too_high() -> None:
+    shapes = [(3, 2, 0), (5, 2, 2), (6, 3, 1)]
+    parts: list[wiring.Component] = [Anticipate(*shape) for shape in shapes]
+    for (width, _, place), (ports, out) in zip(shapes, every_input(parts), strict=True):
+        x, y = ports["x"], ports["y"] << place
+        subtract = ports["subtract"] == 1
+        total = np.where(subtract, np.abs(x - y), x + y)
+        allowed = (ports["x_larger"] == (x > y)) & (total > 0) & (total < 1 << width)
+        assert allowed.any()
+        ahead = np.frexp(out["indicator"].astype(float))[1] - np.frexp(total.astype(float))[1]
+        assert set(ahead[allowed].tolist()) == {0, 1}
 
 
 def test_normalise_by_a_fixed_amount() -> None:
@@ -126,3 +151,5 @@ def test_parts_refuse_impossible_widths() -> None:
         AddSigned(4, 3, 2)
     with pytest.raises(ValueError, match="needs 5 bits"):
         Normalise(4, 4, 2, fixed=False)
+    with pytest.raises(ValueError, match="kind must be one of interleaved, lzc, sentinel, lza"):
+        Normalise(6, 4, 2, fixed=False, kind="guess")

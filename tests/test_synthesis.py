@@ -17,10 +17,11 @@ CMOS = TECHNOLOGIES["cmos"]
 @pytest.mark.parametrize(
     ("unit", "technology", "limit"),
     [
-        ("fma:e4m3fn", "cmos", 2320),
+        ("fma:e4m3fn", "cmos", 2279),
         ("fma:e5m2", "cmos", 2130),
         ("fma:int8+int32", "cmos", 2110),
-        ("mul:int8", "cmos", 1360),
+        pytest.param("mul:int8", "cmos", 1360, marks=pytest.mark.slow),
+        pytest.param("mul:e4m3fn", "cmos", 901, marks=pytest.mark.slow),
         ("fma:e4m3fn", "cmos2", 4300),
     ],
 )
@@ -31,7 +32,9 @@ def test_proven_counts_stay_small(unit: str, technology: str, limit: int) -> Non
     count = tech.transistor_count(result.netlist)
     assert count <= limit
     assert count == min(candidate.cost for candidate in result.candidates)
-    assert len(result.candidates) == len(portfolio(tech, "area", "normal"))
+    refined = [c for c in result.candidates if c.recipe.endswith("+resubstitution")]
+    assert len(refined) == (0 if technology == "cmos2" else 2)
+    assert len(result.candidates) - len(refined) == len(portfolio(tech, "area", "normal"))
     assert result.recipe in {candidate.recipe for candidate in result.candidates}
     assert result.architecture in {candidate.architecture for candidate in result.candidates}
     assert recipe_text(result.recipe)

@@ -9,6 +9,7 @@ from fmacost.hw.architecture import Architecture
 from fmacost.hw.raw import Case, RawRange, raw_range
 from fmacost.hw.stages import (
     AddSigned,
+    Anticipate,
     Decode,
     Normalise,
     Pack,
@@ -86,9 +87,8 @@ class FloatUnit(wiring.Component):
         ranges = self._ranges()
         product = self._product(m, a, b)
         quantum = ranges[0].quantum + ranges[1].quantum
-        pad = max(
-            self._kept.precision + 1 - len(product), 0
-        )  # zeros below, for guard and precision
+        # Zeros below, for guard and precision.
+        pad = max(self._kept.precision + 1 - len(product), 0)
         lowest = (ranges[0].exponent_bits > 0) + (ranges[1].exponent_bits > 0)
         highest = lowest + ranges[0].top + ranges[1].top - quantum
         width, offset = self._window_top(len(product) + pad, quantum - lowest - pad, lowest)
@@ -148,7 +148,19 @@ class FloatUnit(wiring.Component):
         sign = Signal()
         m.d.comb += sign.eq(c.sign ^ (subtract & ~add.x_larger))
         lead = plan.lowest_lead + pad
-        exact_zero = self._finish(m, window, lead, align.sticky, align.limit, sign)
+        indicator = None
+        if self.architecture.normalise == "lza":
+            m.submodules.anticipate = anticipate = Anticipate(
+                plan.width, len(product), plan.product_place
+            )
+            m.d.comb += [
+                anticipate.x.eq(align.aligned),
+                anticipate.y.eq(product),
+                anticipate.subtract.eq(subtract),
+                anticipate.x_larger.eq(add.x_larger),
+            ]
+            indicator = anticipate.indicator << pad
+        exact_zero = self._finish(m, window, lead, align.sticky, align.limit, sign, indicator)
         self._special(m, a, b, c, product_sign, product_zero, sign, subtract & exact_zero)
 
     def _special(
@@ -186,13 +198,22 @@ class FloatUnit(wiring.Component):
         return width + room, offset + room
 
     def _finish(
-        self, m: Module, window: Signal, lead: int, sticky: Value, limit: Value, sign: Value
-    ) -> Value:
-        """Normalise, round and pack; return whether the window and sticky are all zero."""
+        self, m: Module, window: Signal, lead: int, sticky: Value, limit: Value, sign: Value,
+        indicator: Value | None = None,
+    ) -> Value:  # fmt: skip
+        """Normalise, round and pack; return whether the window and sticky are all zero.
+
+        ``indicator`` anticipates the leading one of the window, see ``Normalise``.
+        """
         fixed = self.fmt.exp_bits <= 1
+        kind = self.architecture.normalise
+        if kind == "lza" and (fixed or indicator is None):
+            kind = "sentinel"
         m.submodules.normalise = normalise = Normalise(
-            len(window), self._kept.precision, len(limit), lowest_lead=lead, fixed=fixed
+            len(window), self._kept.precision, len(limit), lowest_lead=lead, fixed=fixed, kind=kind
         )
+        if kind == "lza":
+            m.d.comb += normalise.indicator.eq(indicator)
         exponent_bits = 0 if fixed else len(limit)
         m.submodules.round = rounder = Rounder(
             exponent_bits,
