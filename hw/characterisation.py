@@ -99,6 +99,8 @@ class FlipFlop:
     transistors : None if the library does not say
     area_um2 : None in a technology without areas
     setup_fo4, clock_to_output_fo4 : where there is no ``Characterisation``
+    tied : constant, 0 or 1, on each further input, such as a reset
+    inverted : whether Q has the inverse of what D had
     """
 
     cell: str
@@ -107,6 +109,8 @@ class FlipFlop:
     area_um2: float | None
     setup_fo4: float | None = None
     clock_to_output_fo4: float | None = None
+    tied: Mapping[str, int] = field(default_factory=dict)
+    inverted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

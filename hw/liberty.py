@@ -1,44 +1,34 @@
-"""A minimal reader of Liberty cell libraries: areas and combinational functions.
+"""Liberty cell libraries: areas, functions, delays and energies, flip-flops.
 
-Timing and power tables are not read. Cells that a mapper cannot use (registers, tristate drivers,
-``dont_use``) are skipped, and of cells with one function the smallest is kept. A file is never
-trusted: names are plain identifiers or the cell is skipped, sizes and depths have limits, and
-nothing in it is evaluated. Syntax: Liberty User Guide, volume 1; functions: Reference Manual,
-``function`` attribute (inversion first, then XOR, then AND, then OR).
+Cells that a mapper cannot use (latches, tristate drivers, ``dont_use``) are skipped, and of cells
+with one function the smallest is kept. A file is never trusted: names are plain identifiers or the
+cell is skipped, and nothing in it is evaluated.
+
+The text is read by ``hw.liberty_text``, which is our own since the parser on PyPI, liberty-parser,
+is under the GPL-3.0 and this project under Apache-2.0.
 """
 
-import gzip
 import itertools
-import math
 import re
-import zlib
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from fmacost.hw.characterisation import Arc, Characterisation, FlipFlop
+from fmacost.hw.liberty_flip_flop import read_flip_flop
+from fmacost.hw.liberty_function import translate_function
+from fmacost.hw.liberty_tables import Tables, Unusable, depends, read_number
+from fmacost.hw.liberty_text import Group, LibertyError, LibertyFile, read_text, shown
+from fmacost.hw.static_timing import FanOutOfFour, settle
 from fmacost.hw.technology import TECHNOLOGIES, AdderCell, Technology, adder_cell
 from fmacost.sim.netlist import CellType
 
-_MAX_BYTES = 1 << 28  # of text; the largest open libraries have some 2**26
-_MAX_DEPTH = 100  # of groups, and of parentheses in a function
+__all__ = ["LibertyError", "Library", "read_liberty", "translate_function"]
+
 _MAX_INPUTS = 6  # more are no use to a mapper
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_NAME = re.compile(r"[A-Za-z0-9_]+")
-# Commas, and the backslash that continues a line, separate as blanks do.
-_GAP = re.compile(r"(?:[\s\\,]++|/\*.*?\*/|//[^\n]*+)*+", re.DOTALL)
-_STRING = r'"(?:[^"\\]++|\\.)*+"'
-_TOKEN = re.compile(rf'{_STRING}|[(){{}}:;]|(?:[^\s(){{}}:;,"\\/]|/(?![*/]))++', re.DOTALL)
-_BRACE = re.compile(rf"{_STRING}|/\*.*?\*/|[{{}}]", re.DOTALL)
-_FUNCTION_TOKEN = re.compile(r"[A-Za-z0-9_]+|\S")
-
-# Groups that hold nothing a reader of functions needs: most of a file.
-_UNREAD_GROUPS = frozenset(
-    """timing internal_power leakage_power lut pg_pin lu_table_template power_lut_template
-    operating_conditions wire_load wire_load_selection wire_load_table ccsn_first_stage
-    ccsn_last_stage receiver_capacitance output_current_template normalized_driver_waveform
-    dynamic_current intrinsic_parasitic input_voltage output_voltage""".split()  # noqa: SIM905
-)
 _SEQUENTIAL_GROUPS = ("ff", "ff_bank", "latch", "latch_bank", "statetable", "memory", "test_cell")
 _SPECIAL_FLAGS = (
     "dont_use",
@@ -52,14 +42,11 @@ _SPECIAL_FLAGS = (
 )
 # Names that would clash in synthesis: constants of ABC's library, our module names.
 _RESERVED = re.compile(r"ZERO|ONE|CONST[01]|GATE|PIN|LATCH|unit|fmacost_.*")
+_NO_FUNCTION = "has no function"
 
 # A function: the number of inputs, then the truth tables of the outputs, smallest first.
 _Function = tuple[int, ...]
 _NOT, _NAND2 = (1, 0b01), (2, 0b0111)
-
-
-class LibertyError(ValueError):
-    """A file that is no Liberty library, or one without the cells that mapping needs. One line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,271 +65,26 @@ def read_liberty(path: Path) -> Library:
     ``arithmetic`` cells; other cells of several outputs are skipped. Skipped cells whose names are
     not printable are listed with escapes.
 
+    Where the library has timing tables (NLDM), a cell without them is skipped and the technology
+    has a ``characterisation``: internal energies are those at the slew and the load of a
+    fan-out-of-four inverter, setup times those where data and clock have that slew. Its flip-flop
+    is the smallest plain one, counting the inverter behind an inverted output; where every one has
+    a reset or the like, the smallest with such pins tied. None, if there is no usable one.
+
     Raises
     ------
     LibertyError
         Naming the file, and the line where there is one.
     """
-    return _Reader(path.name, _read_text(path)).library()
-
-
-def _read_text(path: Path) -> str:
-    name = ascii(path.name)[1:-1]
-    try:
-        with path.open("rb") as file:
-            magic = file.read(2)
-            file.seek(0)
-            if magic == b"\x1f\x8b":
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    content = unpacked.read(_MAX_BYTES + 1)
-            else:
-                content = file.read(_MAX_BYTES + 1)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise LibertyError(f"{name}: the gzip file is damaged or cut short: {error}") from None
-    except OSError as error:
-        raise LibertyError(f"{name}: cannot be read: {error.strerror}") from None
-    if len(content) > _MAX_BYTES:
-        raise LibertyError(f"{name}: more than {_MAX_BYTES >> 20} MiB of text")
-    return content.decode("utf-8-sig", errors="replace")
-
-
-# From text to groups.
-
-
-@dataclass(slots=True)
-class _Group:
-    """``kind (name) { attributes and groups }``."""
-
-    kind: str
-    name: str
-    position: int
-    attributes: dict[str, tuple[str, int]] = field(default_factory=dict)
-    groups: list["_Group"] = field(default_factory=list)
-
-    def has(self, *kinds: str) -> bool:
-        return any(group.kind in kinds for group in self.groups)
-
-    def text(self, attribute: str) -> str:
-        return self.attributes.get(attribute, ("", 0))[0]
-
-    def is_set(self, attribute: str) -> bool:
-        return self.text(attribute).lower() not in ("", "false", "none")
-
-
-class _Unusable(Exception):
-    """Why a cell is skipped."""
-
-
-class _Reader:
-    """One file: its text, and errors that say where they are in it."""
-
-    def __init__(self, name: str, text: str) -> None:
-        self._name, self._text, self._position = name, text, 0
-
-    def library(self) -> Library:
-        if self._next() != "library" or self._next() != "(":
-            raise self._error("expected 'library (NAME) {'", 0)
-        group = self._group("library", 0, 1)
-        if self._next():
-            raise self._error("expected the end of the file after the library")
-        if not _NAME.fullmatch(group.name):
-            raise self._error(f"the library's name must be letters, digits, _, not {group.name!r}")
-        cells: list[_LibertyCell] = []
-        skipped: dict[str, str] = {}
-        seen: set[str] = set()
-        for child in (child for child in group.groups if child.kind == "cell"):
-            try:
-                if child.name in seen:
-                    raise self._error(f"cell {child.name} appears twice", child.position)
-                seen.add(child.name)
-                cells.append(self._cell(child))
-            except _Unusable as reason:
-                skipped[ascii(child.name)[1:-1]] = str(reason)
-        return self._technology(group.name, cells, skipped)
-
-    def _error(self, message: str, position: int | None = None) -> LibertyError:
-        at = self._position if position is None else position
-        line = self._text.count("\n", 0, at) + 1
-        # Names come from the file: no line breaks, no terminal escapes.
-        return LibertyError(ascii(f"{self._name}:{line}: {message}")[1:-1].replace("\\'", "'"))
-
-    def _next(self) -> str:
-        """Return the next token, a string in its quotes, or "" at the end of the file."""
-        gap = _GAP.match(self._text, self._position)
-        self._position = gap.end() if gap else self._position
-        token = _TOKEN.match(self._text, self._position)
-        if token is None:
-            if self._position < len(self._text):
-                raise self._error("this string or comment does not end")
-            return ""
-        self._position = token.end()
-        return token[0]
-
-    def _group(self, kind: str, position: int, depth: int) -> _Group:
-        """Read a group from behind its ``(``."""
-        if depth > _MAX_DEPTH:
-            raise self._error(f"more than {_MAX_DEPTH} groups in one another")
-        group = _Group(kind, _unquoted(" ".join(self._arguments())), position)
-        if self._next() != "{":
-            raise self._error(f"expected '{{' after '{kind} ({group.name})'")
-        while (word := self._next()) != "}":
-            if word == ";":
-                continue
-            if not _NAME.fullmatch(word):
-                raise self._error(f"expected an attribute, a group or '}}', not {_shown(word)}")
-            start = self._position
-            punctuation = self._next()
-            if punctuation == ":":
-                group.attributes[word] = (self._value(), start)
-            elif punctuation == "(":
-                self._member(group, word, start, depth)
-            else:
-                raise self._error(f"expected ':' or '(' after {word}, not {_shown(punctuation)}")
-        return group
-
-    def _member(self, group: _Group, word: str, start: int, depth: int) -> None:
-        """Read a group, or skip a complex attribute such as ``values (...);``."""
-        inside = self._position
-        self._arguments()
-        after = self._position
-        if self._next() != "{":
-            self._position = after
-        elif word in _UNREAD_GROUPS:
-            self._skip_group()
-        else:
-            self._position = inside
-            group.groups.append(self._group(word, start, depth + 1))
-
-    def _arguments(self) -> list[str]:
-        arguments = []
-        while (token := self._next()) != ")":
-            if token in ("", "{", "}", ";", "("):
-                raise self._error(f"expected ')', not {_shown(token)}")
-            arguments.append(token)
-        return arguments
-
-    def _value(self) -> str:
-        """Read the value of an attribute up to its ``;``, which some files leave out."""
-        words: list[str] = []
-        line_end = self._text.find("\n", self._position)
-        while True:
-            before = self._position
-            token = self._next()
-            if token == ";":
-                break
-            if token in ("", "{", "}") or (words and self._position > line_end >= 0):
-                self._position = before
-                break
-            words.append(token)
-        if not words:
-            raise self._error("expected a value after ':'")
-        return _unquoted(" ".join(words))
-
-    def _skip_group(self) -> None:
-        start, open_groups = self._position, 1
-        while open_groups:
-            match = _BRACE.search(self._text, self._position)
-            if match is None:
-                raise self._error("this group does not end", start)
-            self._position = match.end()
-            open_groups += {"{": 1, "}": -1}.get(match[0], 0)
-
-    # From groups to cells.
-
-    def _cell(self, group: _Group) -> "_LibertyCell":
-        _check_name("cell", group.name)
-        for flag in _SPECIAL_FLAGS:
-            if group.is_set(flag):
-                raise _Unusable(flag)
-        if group.has(*_SEQUENTIAL_GROUPS):
-            raise _Unusable("sequential")
-        if group.has("bus", "bundle"):
-            raise _Unusable("has a bus")
-        inputs, outputs = [], []
-        for pin in group.groups:
-            if pin.kind == "pin":
-                _check_name("pin", pin.name)
-                direction = pin.text("direction")
-                if direction == "input":
-                    inputs.append(pin.name)
-                elif direction == "output":
-                    outputs.append(pin)
-                elif direction != "internal":
-                    raise _Unusable(f"pin {pin.name} is neither input nor output")
-        if not 1 <= len(inputs) <= _MAX_INPUTS or not outputs:
-            raise _Unusable(f"has {len(inputs)} inputs and {len(outputs)} outputs")
-        if len({*inputs, *(pin.name for pin in outputs)}) < len(inputs) + len(outputs):
-            raise _Unusable("two of its pins have one name")
-        functions = tuple((pin.name, self._function(pin, inputs)) for pin in outputs)
-        try:
-            cell = CellType(group.name, tuple(inputs), functions)
-        except ValueError as error:
-            raise _Unusable(str(error)) from None
-        unused = [pin for i, pin in enumerate(inputs) if not _depends(cell, i)]
-        if unused:
-            raise _Unusable(f"no output depends on {unused[0]}")
-        return _LibertyCell(cell, self._area(group))
-
-    def _function(self, pin: _Group, inputs: list[str]) -> str:
-        if pin.is_set("three_state"):
-            raise _Unusable("tristate")
-        if "function" not in pin.attributes:
-            raise _Unusable(f"output {pin.name} has no function")
-        text, position = pin.attributes["function"]
-        try:
-            return translate_function(text, inputs)
-        except KeyError as unknown:
-            raise _Unusable(f"output {pin.name} depends on more than inputs: {unknown}") from None
-        except ValueError as error:
-            raise self._error(f"function of pin {pin.name}: {error}", position) from None
-
-    def _area(self, group: _Group) -> float:
-        text, position = group.attributes.get("area", ("", 0))
-        if not text:
-            raise _Unusable("has no area")
-        try:
-            area = float(text)
-        except ValueError:
-            area = math.nan
-        if not 0 <= area < math.inf:
-            raise self._error(f"area of cell {group.name} must be a number, not {text!r}", position)
-        if area == 0:
-            raise _Unusable("has no area")
-        return area
-
-    def _technology(
-        self, name: str, cells: list["_LibertyCell"], skipped: dict[str, str]
-    ) -> Library:
-        kept: dict[_Function, _LibertyCell] = {}
-        for cell in sorted(cells, key=lambda cell: (cell.area, len(cell.name), cell.name)):
-            if cell.adder is None and len(cell.type.outputs) > 1:
-                skipped[cell.name] = "has several outputs and is no adder with true outputs"
-            elif (best := kept.setdefault(cell.function, cell)) is not cell:
-                skipped[cell.name] = f"has the function of {best.name}, which is not larger"
-        for function, what in ((_NOT, "inverter"), (_NAND2, "two-input NAND")):
-            if function not in kept:
-                raise LibertyError(f"{ascii(self._name)[1:-1]}: library {name} has no {what}")
-        used = sorted(kept.values(), key=lambda cell: cell.name)
-        adders = {len(cell.type.inputs): cell.adder for cell in used if cell.adder}
-        technology = Technology(
-            name=f"{name}_liberty" if name in TECHNOLOGIES else name,
-            description=f"cells of the Liberty library {name}, smallest of each function",
-            source=ascii(self._name)[1:-1],
-            nand2=kept[_NAND2].name,
-            cells={cell.name: cell.type for cell in used},
-            transistors={},
-            arithmetic=tuple(adder.cell for adder in adders.values()),
-            area_um2={cell.name: cell.area for cell in used},
-            full_adder=adders.get(3),
-            half_adder=adders.get(2),
-        )
-        return Library(technology, skipped)
+    file = LibertyFile(path.name, read_text(path))
+    return _Reader(file, file.library()).library()
 
 
 @dataclass(frozen=True)
 class _LibertyCell:
     type: CellType
     area: float
+    group: Group
 
     @property
     def name(self) -> str:
@@ -360,11 +102,264 @@ class _LibertyCell:
         return adder_cell(self.type)
 
 
+class _Reader:
+    """One library: its cells, and why others are skipped."""
+
+    def __init__(self, file: LibertyFile, group: Group) -> None:
+        self._file, self._group = file, group
+        self._skipped: dict[str, str] = {}
+        self._groups = {cell.name: cell for cell in group.of_kind("cell")}
+        self._refused: dict[_Function, str] = {}  # functions of cells whose tables are unusable
+        self._arcs: dict[str, tuple[Arc, ...]] = {}
+        self._setup_ps: dict[str, float] = {}
+        pins = (pin for cell in group.of_kind("cell") for pin in cell.of_kind("pin"))
+        self._tables = Tables(file, group) if any(pin.has("timing") for pin in pins) else None
+
+    def library(self) -> Library:
+        combinational, flip_flops = self._cells()
+        kept = self._smallest(combinational)
+        for function, what in ((_NOT, "inverter"), (_NAND2, "two-input NAND")):
+            if function not in kept:
+                raise self._missing(function, what)
+        inverter = kept[_NOT]
+        stage = self._fan_out_of_four(inverter)
+        flip_flop = self._flip_flop(flip_flops, inverter.area, stage)
+        used = sorted(kept.values(), key=lambda cell: cell.name)
+        adders = {len(cell.type.inputs): cell.adder for cell in used if cell.adder}
+        name = self._group.name
+        technology = Technology(
+            name=f"{name}_liberty" if name in TECHNOLOGIES else name,
+            description=_description(name, flip_flop),
+            source=ascii(self._file.name)[1:-1],
+            nand2=kept[_NAND2].name,
+            cells={cell.name: cell.type for cell in used},
+            transistors={},
+            arithmetic=tuple(adder.cell for adder in adders.values()),
+            area_um2={cell.name: cell.area for cell in used},
+            full_adder=adders.get(3),
+            half_adder=adders.get(2),
+            flip_flop=flip_flop,
+            characterisation=self._characterisation(used, flip_flop, stage),
+        )
+        return Library(technology, self._skipped)
+
+    def _cells(self) -> tuple[list[_LibertyCell], list[FlipFlop]]:
+        """Return all usable cells, combinational ones and flip-flops."""
+        combinational, flip_flops = [], []
+        seen: set[str] = set()
+        if not self._group.has("cell"):
+            raise self._file.error(f"library {self._group.name} has no cells", 0)
+        for group in self._group.of_kind("cell"):
+            try:
+                if group.name in seen:
+                    raise self._file.error(f"cell {group.name} appears twice", group.position)
+                seen.add(group.name)
+                inputs, outputs = self._pins(group)
+                if group.has(*_SEQUENTIAL_GROUPS):
+                    flip_flops.append(read_flip_flop(group, inputs, self._area(group)))
+                else:
+                    combinational.append(self._combinational(group, inputs, outputs))
+            except Unusable as reason:
+                self._skip(group.name, str(reason))
+        return combinational, flip_flops
+
+    def _skip(self, cell: str, reason: str) -> None:
+        self._skipped[ascii(cell)[1:-1]] = reason
+
+    def _pins(self, group: Group) -> tuple[list[str], list[Group]]:
+        """Return the input pins and the output pins of a cell that may be used."""
+        _check_name("cell", group.name)
+        for flag in _SPECIAL_FLAGS:
+            if group.is_set(flag):
+                raise Unusable(flag)
+        if group.has("bus", "bundle"):
+            raise Unusable("has a bus")
+        inputs, outputs = [], []
+        for pin in group.of_kind("pin"):
+            _check_name("pin", pin.name)
+            direction = pin.text("direction")
+            if direction == "input":
+                inputs.append(pin.name)
+            elif direction == "output":
+                outputs.append(pin)
+            elif direction != "internal":
+                raise Unusable(f"pin {pin.name} is neither input nor output")
+        if not inputs or not outputs:
+            raise Unusable(f"has {len(inputs)} inputs and {len(outputs)} outputs")
+        if len({*inputs, *(pin.name for pin in outputs)}) < len(inputs) + len(outputs):
+            raise Unusable("two of its pins have one name")
+        return inputs, outputs
+
+    def _combinational(self, group: Group, inputs: list[str], outputs: list[Group]) -> _LibertyCell:
+        if len(inputs) > _MAX_INPUTS:
+            raise Unusable(f"has {len(inputs)} inputs")
+        functions = tuple((pin.name, self._function(pin, inputs)) for pin in outputs)
+        try:
+            cell = CellType(group.name, tuple(inputs), functions)
+        except ValueError as error:
+            raise Unusable(str(error)) from None
+        for pin in inputs:
+            if not any(depends(cell, pin, output) for output, _ in cell.outputs):
+                raise Unusable(f"no output depends on {pin}")
+        return _LibertyCell(cell, self._area(group), group)
+
+    def _function(self, pin: Group, inputs: list[str]) -> str:
+        if pin.is_set("three_state"):
+            raise Unusable("tristate")
+        if "function" not in pin.attributes:
+            raise Unusable(f"output {pin.name} {_NO_FUNCTION}")
+        text, position = pin.attributes["function"]
+        try:
+            return translate_function(text, inputs)
+        except KeyError as unknown:
+            raise Unusable(f"output {pin.name} depends on more than inputs: {unknown}") from None
+        except ValueError as error:
+            raise self._file.error(f"function of pin {pin.name}: {error}", position) from None
+
+    def _area(self, group: Group) -> float:
+        text, position = group.attributes.get("area", ("", 0))
+        if not text:
+            raise Unusable("has no area")
+        area = read_number(text)
+        if not area >= 0:
+            raise self._file.error(
+                f"area of cell {group.name} must be a number, not {text!r}", position
+            )
+        if area == 0:
+            raise Unusable("has no area")
+        return area
+
+    def _smallest(self, cells: list[_LibertyCell]) -> dict[_Function, _LibertyCell]:
+        """Return the smallest cell of each function, with its arcs read where there are any."""
+        kept: dict[_Function, _LibertyCell] = {}
+        for cell in sorted(cells, key=lambda cell: (cell.area, len(cell.name), cell.name)):
+            best = kept.get(cell.function)
+            if cell.adder is None and len(cell.type.outputs) > 1:
+                self._skip(cell.name, "has several outputs and is no adder with true outputs")
+            elif best is not None:
+                self._skip(cell.name, f"has the function of {best.name}, which is not larger")
+            else:
+                try:
+                    if self._tables:
+                        outputs = _pins_of(cell.group, dict(cell.type.outputs))
+                        self._arcs[cell.name] = self._tables.arcs(cell.type, outputs)
+                    kept[cell.function] = cell
+                except Unusable as reason:
+                    self._skip(cell.name, str(reason))
+                    self._refused.setdefault(cell.function, cell.name)
+        return kept
+
+    def _missing(self, function: _Function, what: str) -> LibertyError:
+        """Return an error that names a cell which has the function, or none, and why it is out."""
+        message = f"library {self._group.name} has no {what}"
+        for group in self._group.of_kind("cell"):
+            reason = self._skipped.get(group.name, "")
+            if self._refused.get(function) == group.name or (
+                function not in self._refused and reason.endswith(_NO_FUNCTION)
+            ):
+                return self._file.error(f"{message}; cell {group.name}: {reason}", group.position)
+        return self._file.error(message, 0)
+
+    def _fan_out_of_four(self, inverter: _LibertyCell) -> FanOutOfFour | None:
+        if self._tables is None:
+            return None
+        (pin,) = _pins_of(inverter.group, inverter.type.inputs)
+        try:
+            return settle(self._arcs[inverter.name], self._tables.capacitance_ff(pin))
+        except (Unusable, ValueError) as reason:
+            raise self._file.error(
+                f"inverter {inverter.name}: {reason}", inverter.group.position
+            ) from None
+
+    def _flip_flop(
+        self, candidates: list[FlipFlop], inverter_area: float, stage: FanOutOfFour | None
+    ) -> FlipFlop | None:
+        """Return the smallest usable flip-flop, plain ones first, and read its times."""
+
+        def rank(candidate: FlipFlop) -> tuple[bool, float, str]:
+            area = (candidate.area_um2 or 0) + candidate.inverted * inverter_area
+            return bool(candidate.tied), area, candidate.cell
+
+        chosen: FlipFlop | None = None
+        for candidate in sorted(candidates, key=rank):
+            if chosen:
+                self._skip(candidate.cell, f"is a flip-flop, and {chosen.cell} is the one used")
+                continue
+            try:
+                if stage:
+                    self._read_times(candidate, stage)
+                chosen = candidate
+            except Unusable as reason:
+                self._skip(candidate.cell, str(reason))
+        return chosen
+
+    def _read_times(self, flip_flop: FlipFlop, stage: FanOutOfFour) -> None:
+        assert self._tables
+        data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
+        data_pin, output_pin = _pins_of(self._groups[flip_flop.cell], (data, output))
+        self._setup_ps[flip_flop.cell] = self._tables.setup_ps(data_pin, clock, stage.slew_ps)
+        self._arcs[flip_flop.cell] = (self._tables.clock_arc(output_pin, clock),)
+
+    def _characterisation(
+        self, cells: list[_LibertyCell], flip_flop: FlipFlop | None, stage: FanOutOfFour | None
+    ) -> Characterisation | None:
+        tables = self._tables
+        if tables is None or stage is None:
+            return None
+        pins = {cell.name: (cell.type.inputs, dict(cell.type.outputs)) for cell in cells}
+        if flip_flop:
+            data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
+            pins[flip_flop.cell] = (data, clock, *flip_flop.tied), {output: ""}
+        inputs = {name: _pins_of(self._groups[name], i) for name, (i, _) in pins.items()}
+        outputs = {name: _pins_of(self._groups[name], o) for name, (_, o) in pins.items()}
+
+        def energies(groups: Mapping[str, list[Group]]) -> dict[str, dict[str, float]]:
+            slew, load = stage.slew_ps, stage.load_ff
+            return {
+                name: {pin.name: tables.energy_fj(pin, slew, load) for pin in of_cell}
+                for name, of_cell in groups.items()
+            }
+
+        try:
+            return Characterisation(
+                corner=tables.corner,
+                voltage_v=tables.voltage_v,
+                fo4_ps=stage.delay_ps,
+                capacitance_ff={
+                    name: {pin.name: tables.capacitance_ff(pin) for pin in of_cell}
+                    for name, of_cell in inputs.items()
+                },
+                arcs={name: self._arcs[name] for name in pins},
+                leakage_nw={name: tables.leakage_nw(self._groups[name]) for name in pins},
+                output_energy_fj=energies(outputs),
+                input_energy_fj=energies(inputs),
+                setup_ps=self._setup_ps,
+            )
+        except Unusable as reason:
+            raise self._file.error(f"library {self._group.name}: {reason}", 0) from None
+
+
+def _pins_of(group: Group, names: Iterable[str]) -> list[Group]:
+    """Return the pins of a cell that have these names, in this order."""
+    pins = {pin.name: pin for pin in group.of_kind("pin")}
+    return [pins[name] for name in names]
+
+
+def _description(name: str, flip_flop: FlipFlop | None) -> str:
+    text = f"cells of the Liberty library {name}, smallest of each function"
+    if flip_flop and flip_flop.tied:
+        tied = ", ".join(f"{pin} at {value}" for pin, value in flip_flop.tied.items())
+        text += f"; flip-flop {flip_flop.cell} with {tied}"
+    if flip_flop and flip_flop.inverted:
+        text += f"; flip-flop {flip_flop.cell} with an inverted output"
+    return text
+
+
 def _check_name(kind: str, name: str) -> None:
     if not _IDENTIFIER.fullmatch(name):
-        raise _Unusable(f"{kind} name {_shown(name)} is not letters, digits and _")
+        raise Unusable(f"{kind} name {shown(name)} is not letters, digits and _")
     if _RESERVED.fullmatch(name):
-        raise _Unusable(f"{kind} name {name} has a meaning in synthesis")
+        raise Unusable(f"{kind} name {name} has a meaning in synthesis")
 
 
 @lru_cache(maxsize=1024)  # the variants of a cell, which differ in strength, have one table
@@ -381,104 +376,3 @@ def _reorder(order: tuple[int, ...], tables: tuple[int, ...]) -> tuple[int, ...]
     return tuple(
         sorted(sum((table >> p & 1) << i for i, p in enumerate(patterns)) for table in tables)
     )
-
-
-def _depends(cell: CellType, i: int) -> bool:
-    """Say whether an output depends on the input of index ``i``."""
-    tables = [cell.truth_table(pin) for pin, _ in cell.outputs]
-    patterns = range(1 << len(cell.inputs))
-    return any(table >> p & 1 != table >> (p ^ 1 << i) & 1 for table in tables for p in patterns)
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
-
-
-def _shown(text: str) -> str:
-    return ascii(text[:40]) if text else "the end of the file"
-
-
-# Functions.
-
-
-def translate_function(text: str, inputs: list[str]) -> str:
-    """Return a Liberty function as an expression of ``~ & |`` and parentheses.
-
-    Liberty has ``!A`` and ``A'``, ``A*B``, ``A&B`` and ``A B``, ``A+B`` and ``A|B``, ``A^B``, 0, 1.
-    A function with ``^`` comes out as a sum of products: ABC's genlib has no other XOR.
-
-    Raises
-    ------
-    KeyError
-        With a name that is none of ``inputs``.
-    ValueError
-        If the function is malformed.
-    """
-    function = _FunctionParser(text, inputs).parse()
-    return _sum_of_products(function, inputs) if "^" in function else function
-
-
-def _sum_of_products(function: str, inputs: list[str]) -> str:
-    table = CellType("function", tuple(inputs), (("Y_", function),)).truth_table("Y_")
-    products = [
-        " & ".join(pin if i >> bit & 1 else f"~{pin}" for bit, pin in enumerate(inputs))
-        for i in range(1 << len(inputs))
-        if table >> i & 1
-    ]
-    return " | ".join(f"({product})" for product in products) or "1'b0"
-
-
-class _FunctionParser:
-    """Recursive descent; operators as the keys of ``_OPERATORS``, from weakest to strongest."""
-
-    _OPERATORS = (("|", "+|"), ("&", "*&"), ("^", "^"))
-
-    def __init__(self, text: str, inputs: list[str]) -> None:
-        self._inputs = inputs
-        self._tokens = ["", *reversed(_FUNCTION_TOKEN.findall(text))]
-        self._depth = 0
-
-    def parse(self) -> str:
-        function = self._expression(0)
-        if self._tokens[-1]:
-            raise ValueError(f"expected an operator, not {_shown(self._tokens[-1])}")
-        return function
-
-    def _expression(self, strength: int) -> str:
-        if strength == len(self._OPERATORS):
-            return self._operand()
-        operator, spellings = self._OPERATORS[strength]
-        parts = [self._expression(strength + 1)]
-        while token := self._tokens[-1]:
-            if token in spellings:
-                self._tokens.pop()
-            elif operator != "&" or not (token[0].isalnum() or token[0] in "_(!"):
-                break  # else: two operands side by side
-            parts.append(self._expression(strength + 1))
-        return parts[0] if len(parts) == 1 else f"({f' {operator} '.join(parts)})"
-
-    def _operand(self) -> str:
-        token = self._tokens.pop()
-        inverted = False
-        while token == "!":
-            inverted, token = not inverted, self._tokens.pop()
-        if token == "(":
-            self._depth += 1
-            if self._depth > _MAX_DEPTH:
-                raise ValueError(f"more than {_MAX_DEPTH} parentheses")
-            operand = self._expression(0)
-            if self._tokens.pop() != ")":
-                raise ValueError("expected ')'")
-        elif token in ("0", "1"):
-            operand = f"1'b{token}"
-        elif _NAME.fullmatch(token):
-            if token not in self._inputs:
-                raise KeyError(token)
-            operand = token
-        else:
-            what = _shown(token) if token else "the end"
-            raise ValueError(f"expected a pin, '!' or '(', not {what}")
-        while self._tokens[-1] == "'":
-            self._tokens.pop()
-            inverted = not inverted
-        return f"~{operand}" if inverted else operand

@@ -160,19 +160,24 @@ def test_the_syntax_of_real_files(tmp_path: Path) -> None:
       delay_model : table_lookup
       define (my_attribute, cell, string) ;
       capacitive_load_unit (1,ff);
-      lu_table_template (t) { index_1 ("1, 2, \\
+      nom_voltage : 1.0;
+      lu_table_template (t) { variable_1 : input_net_transition; index_1 ("1, 2, \\
          3"); }
       cell (INV) {
         area : 1.0 ;  // a comment
         pin(A) { direction : "input" ; capacitance : 1; } ;
         pin(Y) { direction : output; function : "A'";
-          timing () { related_pin : "A"; values ("0.1, } 0.2", \\
-            "0.3"); cell_rise (t) { values ("1"); } }
+          timing () { related_pin : "A"; note ("0.1, } 0.2", \\
+            "0.3"); cell_rise (t) { values ("1, 2", \\
+            "3"); } rise_transition (scalar) { values ("1"); }
+            cell_fall (t) { values ("1 2 3"); } fall_transition (scalar) { values ("1"); } }
         }
       }
       cell ("ND") { area : 1.5e0; pg_pin (VDD) { pg_type : primary_power; }
-        pin(B) { direction : input; } pin(A) { direction : input; }
-        pin(Y) { direction : output; function : "(B A)'"; }
+        pin(B) { direction : input; capacitance : 2; }
+        pin(A) { direction : input; capacitance : 2; }
+        pin(Y) { direction : output; function : "(B A)'"; timing () { related_pin : "A B";
+          cell_rise (scalar) { values ("1"); } rise_transition (scalar) { values ("1"); } } }
       }
     }
     """
@@ -213,8 +218,8 @@ def test_a_library_with_the_name_of_a_built_in_one(tmp_path: Path) -> None:
         (library(INV, cell("A", "1e999", "A", "Y=A")), r"area of cell A must be a number"),
         (library(INV, cell("A", 1, "A", "Y=A +")), r"toy.lib:\d+: function of pin Y: expected a"),
         (library(INV, INV), r"toy.lib:\d+: cell INV_X1 appears twice"),
-        (library(INV), r"toy.lib: library toy has no two-input NAND"),
-        (library(NAND), r"toy.lib: library toy has no inverter"),
+        (library(INV), r"toy.lib:1: library toy has no two-input NAND"),
+        (library(NAND), r"toy.lib:1: library toy has no inverter"),
     ],
 )
 def test_malformed_files_are_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
@@ -238,7 +243,7 @@ def test_a_cut_gzip_file(tmp_path: Path) -> None:
 
 
 def test_a_gzip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fmacost.hw.liberty._MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("fmacost.hw.liberty_text._MAX_BYTES", 1 << 20)
     with pytest.raises(LibertyError, match="more than 1 MiB of text"):
         read(tmp_path, gzip.compress(b" " * (1 << 21)))
 
