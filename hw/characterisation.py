@@ -122,7 +122,7 @@ class Characterisation:
     corner : such as ``typical, 25 C, 1.1 V``
     fo4_ps : delay of an inverter that drives four of its own kind, with the slew that settles in
         a chain of them, mean of rise and fall
-    capacitance_ff : of each input pin
+    capacitance_ff : of each input pin, mean of rise and fall
     arcs : combinational arcs; of a flip-flop the one from its clock
     setup_ps : of flip-flops
     leakage_nw : mean over the input states
@@ -130,6 +130,8 @@ class Characterisation:
         without that of charging its load
     input_energy_fj : internal energy of one change of an input pin that no output follows; for
         the clock pin of a flip-flop, of one clock edge
+    edge_capacitance_ff : for a rise and for a fall, of input pins where these are not both the
+        mean; static timing takes them
     fit : largest and mean error of a fitted delay against the full library, None where exact
     """
 
@@ -142,4 +144,7 @@ class Characterisation:
     output_energy_fj: Mapping[str, Mapping[str, float]]
     input_energy_fj: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     setup_ps: Mapping[str, float] = field(default_factory=dict)
+    edge_capacitance_ff: Mapping[str, Mapping[str, tuple[float, float]]] = field(
+        default_factory=dict
+    )
     fit: str | None = None

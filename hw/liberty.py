@@ -265,7 +265,7 @@ class _Reader:
             return None
         (pin,) = _pins_of(inverter.group, inverter.type.inputs)
         try:
-            return settle(self._arcs[inverter.name], self._tables.capacitance_ff(pin))
+            return settle(self._arcs[inverter.name], self._tables.capacitance_ff(pin)[0])
         except (Unusable, ValueError) as reason:
             raise self._file.error(
                 f"inverter {inverter.name}: {reason}", inverter.group.position
@@ -321,22 +321,34 @@ class _Reader:
             }
 
         try:
-            return Characterisation(
-                corner=tables.corner,
-                voltage_v=tables.voltage_v,
-                fo4_ps=stage.delay_ps,
-                capacitance_ff={
-                    name: {pin.name: tables.capacitance_ff(pin) for pin in of_cell}
-                    for name, of_cell in inputs.items()
-                },
-                arcs={name: self._arcs[name] for name in pins},
-                leakage_nw={name: tables.leakage_nw(self._groups[name]) for name in pins},
-                output_energy_fj=energies(outputs),
-                input_energy_fj=energies(inputs),
-                setup_ps=self._setup_ps,
-            )
+            capacitances = {
+                name: {pin.name: tables.capacitance_ff(pin) for pin in of_cell}
+                for name, of_cell in inputs.items()
+            }
         except Unusable as reason:
             raise self._file.error(f"library {self._group.name}: {reason}", 0) from None
+        return Characterisation(
+            corner=tables.corner,
+            voltage_v=tables.voltage_v,
+            fo4_ps=stage.delay_ps,
+            capacitance_ff={
+                name: {pin: mean for pin, (mean, *_) in of_cell.items()}
+                for name, of_cell in capacitances.items()
+            },
+            arcs={name: self._arcs[name] for name in pins},
+            leakage_nw={name: tables.leakage_nw(self._groups[name]) for name in pins},
+            output_energy_fj=energies(outputs),
+            input_energy_fj=energies(inputs),
+            setup_ps=self._setup_ps,
+            edge_capacitance_ff={
+                name: {
+                    pin: (rise, fall)
+                    for pin, (mean, rise, fall) in of_cell.items()
+                    if not rise == fall == mean
+                }
+                for name, of_cell in capacitances.items()
+            },
+        )
 
 
 def _pins_of(group: Group, names: Iterable[str]) -> list[Group]:

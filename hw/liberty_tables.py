@@ -120,21 +120,38 @@ class Tables:
             temperature = f"{self._number(self._library, 'nom_temperature'):g} C, "
         return f"{ascii(name[:40])[1:-1]}, {temperature}{self.voltage_v:g} V"
 
-    def capacitance_ff(self, pin: Group) -> float:
-        """Return the capacitance of an input pin, the mean of rising and falling where both are."""
-        both = ("rise_capacitance", "fall_capacitance")
-        names = both if all(map(pin.text, both)) else ("capacitance",)
+    def capacitance_ff(self, pin: Group) -> tuple[float, float, float]:
+        """Return the capacitance of an input pin: mean, largest of a rise, largest of a fall.
+
+        The largest are the upper ends of ``rise_capacitance_range`` and its like, where a library
+        has these: OpenSTA takes them for longest paths.
+
+        Raises
+        ------
+        Unusable
+            If neither the pin nor the library's default says it.
+        LibertyError
+            If it is no number from 0 on.
+        """
+        names = ["rise_capacitance", "fall_capacitance"]
         owner = pin
+        if not all(map(pin.text, names)):
+            names = ["capacitance"] * 2
         if not pin.text(names[0]):
-            owner, names = self._library, ("default_input_pin_cap",)
+            owner, names = self._library, ["default_input_pin_cap"] * 2
         if not owner.text(names[0]):
             raise Unusable(f"pin {pin.name} has no capacitance")
-        values = [self._number(owner, name) for name in names]
-        if min(values) < 0:
+        edges = [self._number(owner, name) for name in names]
+        largest = [
+            max(self._numbers(owner, f"{name}_range")) if owner.text(f"{name}_range") else edge
+            for name, edge in zip(names, edges, strict=True)
+        ]
+        if min(edges + largest) < 0:
             raise self._file.error(
-                f"{names[0]} of pin {pin.name} must not be negative", owner.where(names[0])
+                f"capacitance of pin {pin.name} must not be negative", owner.where(names[0])
             )
-        return fmean(values) * self._units.capacitance_ff
+        unit = self._units.capacitance_ff
+        return fmean(edges) * unit, largest[0] * unit, largest[1] * unit
 
     def arcs(self, cell: CellType, outputs: Iterable[Group]) -> tuple[Arc, ...]:
         """Return the arcs of a combinational cell.

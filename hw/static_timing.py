@@ -1,11 +1,11 @@
 """Static timing in picoseconds: the longest path of a mapped netlist.
 
-Every net has an arrival and a slew for each of its edges. A cell's delay depends on the slew of
-its input and on the load of its output, which is the sum of the pin capacitances there. Where arcs
-meet, the latest arrival and the slowest slew go on, each by itself, as in OpenSTA: a bound, not the
-delay of any one vector. Constants never arrive. Wires weigh nothing unless one says what they do.
-
-What is outside of the netlist is made of the technology's smallest inverter, see ``Surroundings``.
+Every net has an arrival and a slew for each of its edges. The delay of a cell depends on the slew
+of its input and on the load of its output: the pin capacitances there, for the edge in question.
+Where arcs meet, the latest arrival and the slowest slew go on, each by itself, as in OpenSTA: a
+bound, not the delay of any one vector. Constants never arrive. Wires weigh nothing unless one says
+what they do. What is outside of the netlist is made of the technology's smallest inverter, see
+``fan_out_of_four_surroundings``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from fmacost.hw.characterisation import Arc, Edge
+from fmacost.hw.characterisation import Arc, Characterisation, Edge
 from fmacost.hw.technology import Technology, TechnologyError
 from fmacost.sim.netlist import Cell, Netlist
 
@@ -59,7 +59,7 @@ class Step(NamedTuple):
     ----------
     edge : of the output
     arrival_ps, slew_ps : of that edge
-    load_ff : what the output drives
+    load_ff : what the output drives at that edge
     """
 
     cell: str
@@ -101,7 +101,7 @@ def critical_path_ps(
     if facts is None:
         return ()
     around = surroundings or fan_out_of_four_surroundings(technology)
-    loads = _loads(netlist, facts.capacitance_ff, around)
+    loads = _loads(netlist, facts, around)
     start = _Event(0.0, around.input_slew_ps, None)
     events: _Events = {
         net: {"rise": start, "fall": start} for nets in netlist.inputs.values() for net in nets
@@ -183,24 +183,27 @@ class _Event(NamedTuple):
 
 
 _Events = dict[int, dict[EdgeName, _Event]]
+_Loads = dict[EdgeName, dict[int, float]]
 
 
-def _loads(
-    netlist: Netlist, capacitance_ff: Mapping[str, Mapping[str, float]], around: Surroundings
-) -> dict[int, float]:
-    """Return what each net drives, in fF."""
-    loads: dict[int, float] = defaultdict(float)
+def _loads(netlist: Netlist, facts: Characterisation, around: Surroundings) -> _Loads:
+    """Return what each net drives when it rises and when it falls, in fF."""
+    loads: _Loads = {"rise": defaultdict(float), "fall": defaultdict(float)}
     for cell in netlist.cells:
-        pins = capacitance_ff[cell.type]
+        means = facts.capacitance_ff[cell.type]
+        edges = facts.edge_capacitance_ff.get(cell.type, {})
         for pin in netlist.library[cell.type].inputs:
-            loads[cell.pins[pin]] += pins[pin] + around.wire_ff_per_sink
+            rise, fall = edges.get(pin, (means[pin], means[pin]))
+            loads["rise"][cell.pins[pin]] += rise + around.wire_ff_per_sink
+            loads["fall"][cell.pins[pin]] += fall + around.wire_ff_per_sink
     for nets in netlist.outputs.values():
         for net in nets:
-            loads[net] += around.output_load_ff + around.wire_ff_per_sink
+            for of_edge in loads.values():
+                of_edge[net] += around.output_load_ff + around.wire_ff_per_sink
     return loads
 
 
-def _propagate(cell: Cell, arcs: Sequence[Arc], events: _Events, loads: dict[int, float]) -> None:
+def _propagate(cell: Cell, arcs: Sequence[Arc], events: _Events, loads: _Loads) -> None:
     """Bring the edges at a cell's inputs to its outputs."""
     for arc in arcs:
         before = events.get(cell.pins[arc.source])
@@ -211,7 +214,7 @@ def _propagate(cell: Cell, arcs: Sequence[Arc], events: _Events, loads: dict[int
         for edge, tables in edges:
             for start in _causes(arc, edge) if tables else ():
                 if tables and start in before:
-                    event = _after(before[start], tables, loads[net], (cell, arc, start))
+                    event = _after(before[start], tables, loads[edge][net], (cell, arc, start))
                     at_net = events.setdefault(net, {})
                     at_net[edge] = _worst(at_net.get(edge), event)
 
@@ -243,9 +246,7 @@ def _worst(known: _Event | None, new: _Event) -> _Event:
     return later._replace(slew_ps=max(known.slew_ps, new.slew_ps))
 
 
-def _trace(
-    events: _Events, loads: Mapping[int, float], net: int, edge: EdgeName
-) -> tuple[Step, ...]:
+def _trace(events: _Events, loads: _Loads, net: int, edge: EdgeName) -> tuple[Step, ...]:
     """Return the path that ends with an edge of a net, from its input on."""
     path = []
     while (event := events[net][edge]).before is not None:
@@ -259,7 +260,7 @@ def _trace(
                 edge,
                 event.arrival_ps,
                 event.slew_ps,
-                loads[net],
+                loads[edge][net],
             )
         )
         net, edge = cell.pins[arc.source], start
