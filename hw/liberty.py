@@ -10,10 +10,11 @@ is under the GPL-3.0 and this project under Apache-2.0.
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from fmacost.hw.characterisation import Arc, Characterisation, FlipFlop
 from fmacost.hw.liberty_flip_flop import read_flip_flop
@@ -241,8 +242,11 @@ class _Reader:
             else:
                 try:
                     if self._tables:
-                        outputs = _pins_of(cell.group, dict(cell.type.outputs))
-                        self._arcs[cell.name] = self._tables.arcs(cell.type, outputs)
+                        self._arcs[cell.name] = self._tables.arcs(
+                            cell.type, _pins_of(cell.group, dict(cell.type.outputs))
+                        )
+                        for pin in _pins_of(cell.group, cell.type.inputs):
+                            self._tables.capacitance_ff(pin)  # there must be one
                     kept[cell.function] = cell
                 except Unusable as reason:
                     self._skip(cell.name, str(reason))
@@ -303,52 +307,68 @@ class _Reader:
     def _characterisation(
         self, cells: list[_LibertyCell], flip_flop: FlipFlop | None, stage: FanOutOfFour | None
     ) -> Characterisation | None:
-        tables = self._tables
-        if tables is None or stage is None:
+        if self._tables is None or stage is None:
             return None
-        pins = {cell.name: (cell.type.inputs, dict(cell.type.outputs)) for cell in cells}
+        facts = {
+            cell.name: self._facts(
+                self._tables, cell.group, cell.type.inputs, dict(cell.type.outputs), stage
+            )
+            for cell in cells
+        }
         if flip_flop:
             data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
-            pins[flip_flop.cell] = (data, clock, *flip_flop.tied), {output: ""}
-        inputs = {name: _pins_of(self._groups[name], i) for name, (i, _) in pins.items()}
-        outputs = {name: _pins_of(self._groups[name], o) for name, (_, o) in pins.items()}
-
-        def energies(groups: Mapping[str, list[Group]]) -> dict[str, dict[str, float]]:
-            slew, load = stage.slew_ps, stage.load_ff
-            return {
-                name: {pin.name: tables.energy_fj(pin, slew, load) for pin in of_cell}
-                for name, of_cell in groups.items()
-            }
-
-        try:
-            capacitances = {
-                name: {pin.name: tables.capacitance_ff(pin) for pin in of_cell}
-                for name, of_cell in inputs.items()
-            }
-        except Unusable as reason:
-            raise self._file.error(f"library {self._group.name}: {reason}", 0) from None
+            inputs, group = (data, clock, *flip_flop.tied), self._groups[flip_flop.cell]
+            facts[flip_flop.cell] = self._facts(self._tables, group, inputs, [output], stage)
         return Characterisation(
-            corner=tables.corner,
-            voltage_v=tables.voltage_v,
+            corner=self._tables.corner,
+            voltage_v=self._tables.voltage_v,
             fo4_ps=stage.delay_ps,
-            capacitance_ff={
-                name: {pin: mean for pin, (mean, *_) in of_cell.items()}
-                for name, of_cell in capacitances.items()
-            },
-            arcs={name: self._arcs[name] for name in pins},
-            leakage_nw={name: tables.leakage_nw(self._groups[name]) for name in pins},
-            output_energy_fj=energies(outputs),
-            input_energy_fj=energies(inputs),
+            capacitance_ff={name: of_cell.capacitance_ff for name, of_cell in facts.items()},
+            arcs={name: self._arcs[name] for name in facts},
+            leakage_nw={name: of_cell.leakage_nw for name, of_cell in facts.items()},
+            output_energy_fj={name: of_cell.output_energy_fj for name, of_cell in facts.items()},
+            input_energy_fj={name: of_cell.input_energy_fj for name, of_cell in facts.items()},
             setup_ps=self._setup_ps,
             edge_capacitance_ff={
-                name: {
-                    pin: (rise, fall)
-                    for pin, (mean, rise, fall) in of_cell.items()
-                    if not rise == fall == mean
-                }
-                for name, of_cell in capacitances.items()
+                name: of_cell.edge_capacitance_ff
+                for name, of_cell in facts.items()
+                if of_cell.edge_capacitance_ff
             },
         )
+
+    def _facts(
+        self,
+        tables: Tables,
+        cell: Group,
+        inputs: Iterable[str],
+        outputs: Iterable[str],
+        stage: FanOutOfFour,
+    ) -> "_Facts":
+        def energies(pins: Iterable[str]) -> dict[str, float]:
+            groups = _pins_of(cell, pins)
+            return {p.name: tables.energy_fj(p, stage.slew_ps, stage.load_ff) for p in groups}
+
+        try:
+            pins = {pin.name: tables.capacitance_ff(pin) for pin in _pins_of(cell, inputs)}
+            return _Facts(
+                {pin: mean for pin, (mean, _, _) in pins.items()},
+                {pin: (r, f) for pin, (mean, r, f) in pins.items() if not r == f == mean},
+                tables.leakage_nw(cell),
+                energies(outputs),
+                energies(pins),
+            )
+        except Unusable as reason:
+            raise self._file.error(f"cell {cell.name}: {reason}", cell.position) from None
+
+
+class _Facts(NamedTuple):
+    """What a ``Characterisation`` has for one cell, beside its arcs."""
+
+    capacitance_ff: dict[str, float]
+    edge_capacitance_ff: dict[str, tuple[float, float]]
+    leakage_nw: float
+    output_energy_fj: dict[str, float]
+    input_energy_fj: dict[str, float]
 
 
 def _pins_of(group: Group, names: Iterable[str]) -> list[Group]:

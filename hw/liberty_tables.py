@@ -30,6 +30,7 @@ _DELAYS = {"cell_rise": "rise_transition", "cell_fall": "fall_transition"}
 _SLEWS = ("input_net_transition", "input_transition_time", "constrained_pin_transition")
 _LOADS = ("total_output_net_capacitance", "related_pin_transition")
 _PREFIXES = {"": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12, "f": 1e-15}
+_LARGEST = 1e30  # what is made of such numbers is still finite
 _UNIT = re.compile(r"([0-9.eE+-]*)\s*,?\s*([munpf]?)([a-z]+)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,\\]+")
 
@@ -167,7 +168,8 @@ class Tables:
         for pin in outputs:
             for group in self._groups(pin, "timing"):
                 if group.text("timing_type") in _COMBINATIONAL:
-                    for source in group.text("related_pin").split():
+                    sources = group.text("related_pin").split()
+                    for source in (pin for pin in cell.inputs if pin in sources):
                         sense = _SENSES.get(group.text("timing_sense"))
                         key = source, pin.name, sense or find_sense(cell, source, pin.name)
                         _merge(found, key, self._timing(group))
@@ -388,9 +390,9 @@ def _edge(tables: Mapping[str, Lookup], delay: str) -> Edge | None:
 
 
 def read_number(text: str) -> float:
-    """Return a finite number, NaN for any other text."""
+    """Return a number of reasonable size, NaN for any other text."""
     try:
         number = float(text)
     except ValueError:
         return math.nan
-    return number if math.isfinite(number) else math.nan
+    return number if abs(number) < _LARGEST else math.nan
