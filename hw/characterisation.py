@@ -123,7 +123,8 @@ class Characterisation:
     fo4_ps : delay of an inverter that drives four of its own kind, with the slew that settles in
         a chain of them, mean of rise and fall
     capacitance_ff : of each input pin, mean of rise and fall
-    arcs : combinational arcs; of a flip-flop the one from its clock
+    arcs : combinational arcs, those between two outputs (the carry and the sum of an adder) behind
+        those that reach the first of them; of a flip-flop the one from its clock
     setup_ps : of flip-flops
     leakage_nw : mean over the input states
     output_energy_fj : internal energy of one change of an output pin, mean of rise and fall,

@@ -62,9 +62,9 @@ def read_liberty(path: Path) -> Library:
     """Read a Liberty file, plain or compressed by gzip (told by its content, not its name).
 
     The technology is named after the library (with ``_liberty`` if that is a built-in one), and
-    knows areas but no transistors. Full and half adders with true outputs are kept as
-    ``arithmetic`` cells; other cells of several outputs are skipped. Skipped cells whose names are
-    not printable are listed with escapes.
+    knows areas but no transistors. The smallest full and half adder, counting inverters behind
+    inverted outputs, are kept as ``arithmetic`` cells; other cells of several outputs are skipped.
+    Skipped cells whose names are not printable are listed with escapes.
 
     Where the library has timing tables (NLDM), a cell without them is skipped and the technology
     has a ``characterisation``: internal energies are those at the slew and the load of a
@@ -99,7 +99,7 @@ class _LibertyCell:
 
     @property
     def adder(self) -> AdderCell | None:
-        """The pins, if the cell is a full or half adder with true outputs."""
+        """The pins, if the cell is a full or half adder."""
         return adder_cell(self.type)
 
 
@@ -125,8 +125,8 @@ class _Reader:
         inverter = kept[_NOT]
         stage = self._fan_out_of_four(inverter)
         flip_flop = self._flip_flop(flip_flops, inverter.area, stage)
+        adders = self._adders(kept, inverter.area)
         used = sorted(kept.values(), key=lambda cell: cell.name)
-        adders = {len(cell.type.inputs): cell.adder for cell in used if cell.adder}
         name = self._group.name
         technology = Technology(
             name=f"{name}_liberty" if name in TECHNOLOGIES else name,
@@ -236,7 +236,7 @@ class _Reader:
         for cell in sorted(cells, key=lambda cell: (cell.area, len(cell.name), cell.name)):
             best = kept.get(cell.function)
             if cell.adder is None and len(cell.type.outputs) > 1:
-                self._skip(cell.name, "has several outputs and is no adder with true outputs")
+                self._skip(cell.name, "has several outputs and is no adder")
             elif best is not None:
                 self._skip(cell.name, f"has the function of {best.name}, which is not larger")
             else:
@@ -252,6 +252,25 @@ class _Reader:
                     self._skip(cell.name, str(reason))
                     self._refused.setdefault(cell.function, cell.name)
         return kept
+
+    def _adders(
+        self, kept: dict[_Function, _LibertyCell], inverter_area: float
+    ) -> dict[int, AdderCell]:
+        """Return the smallest adder of two and of three inputs, and take the others out."""
+
+        def rank(item: tuple[_Function, _LibertyCell]) -> tuple[float, int]:
+            inverters = len(item[1].adder.inverted) if item[1].adder else 0
+            return item[1].area + inverter_area * inverters, inverters
+
+        chosen: dict[int, AdderCell] = {}
+        for function, cell in sorted(kept.items(), key=rank):
+            if cell.adder is None:
+                continue
+            best = chosen.setdefault(len(cell.type.inputs), cell.adder)
+            if best.cell != cell.name:
+                del kept[function]
+                self._skip(cell.name, f"is an adder, and {best.cell} is the one used")
+        return chosen
 
     def _missing(self, function: _Function, what: str) -> LibertyError:
         """Return an error that names a cell which has the function, or none, and why it is out."""

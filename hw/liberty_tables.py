@@ -155,7 +155,7 @@ class Tables:
         return fmean(edges) * unit, largest[0] * unit, largest[1] * unit
 
     def arcs(self, cell: CellType, outputs: Iterable[Group]) -> tuple[Arc, ...]:
-        """Return the arcs of a combinational cell.
+        """Return the arcs of a combinational cell, those from other outputs last.
 
         Raises
         ------
@@ -169,11 +169,12 @@ class Tables:
             for group in self._groups(pin, "timing"):
                 if group.text("timing_type") in _COMBINATIONAL:
                     sources = group.text("related_pin").split()
-                    for source in (pin for pin in cell.inputs if pin in sources):
+                    for source in (p for p in cell.pins if p in sources and p != pin.name):
                         sense = _SENSES.get(group.text("timing_sense"))
                         key = source, pin.name, sense or find_sense(cell, source, pin.name)
                         _merge(found, key, self._timing(group))
         arcs = _arcs(found)
+        arcs = tuple(sorted(arcs, key=lambda arc: arc.source not in cell.inputs))
         there = {(arc.source, arc.sink) for arc in arcs}
         for source in cell.inputs:
             for sink, _ in cell.outputs:

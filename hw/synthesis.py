@@ -110,9 +110,13 @@ module fmacost_fa (input A, B, CI, output S, CO);
       wire x = A ^ B;
       assign S = x ^ CI;
       assign CO = (A & B) | (CI & x);
-    end else
+    end else begin
+      wire s, co;
       \\{cell}  _TECHMAP_REPLACE_
-        (.\\{A} (A), .\\{B} (B), .\\{CI} (CI), .\\{S} (S), .\\{CO} (CO));
+        (.\\{A} (A), .\\{B} (B), .\\{CI} (CI), .\\{S} (s), .\\{CO} (co));
+      assign S = {not S}s;
+      assign CO = {not CO}co;
+    end
   endgenerate
 endmodule
 """
@@ -563,6 +567,7 @@ def _adders(front: str, technology: Technology) -> str:
     text = _KEPT.replace("{cell}", adder.cell)
     for pin, name in adder.pins.items():
         text = text.replace(f"{{{pin}}}", name)
+        text = text.replace(f"{{not {pin}}}", "~" if pin in adder.inverted else "")
     return text
 
 

@@ -33,10 +33,12 @@ class AdderCell:
     Attributes
     ----------
     pins : cell pin of each of A, B, CI (full adders only), S and CO
+    inverted : which of S and CO the cell gives inverted
     """
 
     cell: str
     pins: Mapping[str, str]
+    inverted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,13 +153,22 @@ _ADDERS = ((("A", "B", "CI"), 0b10010110, 0b11101000), (("A", "B"), 0b0110, 0b10
 
 
 def adder_cell(cell: CellType) -> AdderCell | None:
-    """Return the pins of a cell that is a full or half adder with true outputs, else None."""
+    """Return the pins of a cell that is a full or half adder, else None."""
     outputs = {cell.truth_table(pin): pin for pin, _ in cell.outputs}
-    for names, sum_table, carry_table in _ADDERS:
-        if len(names) == len(cell.inputs) and outputs.keys() == {sum_table, carry_table}:
-            pins = dict(zip(names, cell.inputs, strict=True))
-            pins |= {"S": outputs[sum_table], "CO": outputs[carry_table]}
-            return AdderCell(cell.name, pins) if len(cell.outputs) == 2 else None
+    for names, *tables in _ADDERS:
+        if len(names) != len(cell.inputs) or len(cell.outputs) != 2:
+            continue
+        ones = (1 << (1 << len(names))) - 1
+        pins = dict(zip(names, cell.inputs, strict=True))
+        inverted = []
+        for name, table in zip(("S", "CO"), tables, strict=True):
+            if table not in outputs:
+                table ^= ones
+                inverted.append(name)
+            if table in outputs:
+                pins[name] = outputs[table]
+        if len(pins) == len(cell.pins):
+            return AdderCell(cell.name, pins, tuple(inverted))
     return None
 
 

@@ -122,3 +122,15 @@ DFF = flip_flop("DFF", 12)
 def hand_library(*cells: str, header: str = HEADER) -> str:
     """Return a library with an inverter, a NAND and further cells."""
     return "\n".join([header, INV, NAND, *cells, "}"])
+
+
+# An adder whose sum follows its carry: 40 + 2 l to the carry, 15 from there.
+HALF = f"""cell (HA) {{ area : 8;
+pin (A) {{ direction : input; capacitance : 2; }} pin (B) {{ direction : input; capacitance : 2; }}
+pin (S) {{ direction : output; function : "A^B";
+{timing("CON", "negative_unate", (15.0, 5.0), (15.0, 5.0))}
+{timing("A", "non_unate", (20.0, 5.0), (20.0, 5.0))}
+{timing("B", "non_unate", (20.0, 5.0), (20.0, 5.0))} }}
+pin (CON) {{ direction : output; function : "!(A B)";
+{timing("A", "negative_unate", _FA_EDGE, _FA_EDGE)}
+{timing("B", "negative_unate", _FA_EDGE, _FA_EDGE)} }} }}"""

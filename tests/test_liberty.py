@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from fmacost.hw.liberty import LibertyError, Library, read_liberty, translate_function
+from fmacost.hw.synthesis import synthesise
 from fmacost.hw.technology import AdderCell, TechnologyError, get_technology
+from fmacost.sim.check import verify
 from fmacost.sim.netlist import Cell, CellType, Netlist
+from fmacost.sim.operation import parse_unit
 
 
 def pin(name: str, function: str | None = None, extra: str = "") -> str:
@@ -105,7 +108,7 @@ def test_adders_are_recognised_by_their_functions(tmp_path: Path) -> None:
         cell("ADDF_2", 6, "A B CIN", "SUM=A^B^CIN", "COUT=(A*B)+(CIN*(A+B))"),
         cell("ADDF_1", 5, "X Z Y", "COUT=X Y|X Z|Y Z", "SUM=(X^Y)^Z"),
         cell("ADDH_1", 3, "A B", "CO=A&B", "S=(A !B)+(!A B)"),
-        cell("ADDFN", 4, "A B C", "SN=!(A^B^C)", "CON=!(A B+A C+B C)"),
+        cell("ADDFN", 4.5, "A B C", "SN=!(A^B^C)", "CON=!(A B+A C+B C)"),
         cell("GATED", 1, "A B E", "CO=A B !E", "S=(A^B) !E"),
     ).technology
     pins = {"A": "X", "B": "Z", "CI": "Y", "S": "SUM", "CO": "COUT"}
@@ -113,6 +116,33 @@ def test_adders_are_recognised_by_their_functions(tmp_path: Path) -> None:
     assert technology.half_adder == AdderCell("ADDH_1", {"A": "A", "B": "B", "S": "S", "CO": "CO"})
     assert set(technology.arithmetic) == {"ADDF_1", "ADDH_1"}
     assert not {"ADDF_2", "ADDFN", "GATED"} & technology.cells.keys()
+
+
+def test_adders_with_inverted_outputs_are_weighed_with_inverters(tmp_path: Path) -> None:
+    """Two inverters of 0.5: 4.9 in all against 5, and 3.1 against 3."""
+    library = read_cells(
+        tmp_path,
+        cell("ADDF_1", 5, "A B C", "CO=A B|A C|B C", "S=(A^B)^C"),
+        cell("ADDFN", 3.9, "A B C", "SN=!(A^B^C)", "CON=!(A B+A C+B C)"),
+        cell("ADDH_1", 3, "A B", "CO=A&B", "S=A^B"),
+        cell("ADDHN", 2.6, "A B", "CO=A&B", "SN=!(A^B)"),
+        cell("ADDHNN", 2.1, "A B", "CON=!(A&B)", "SN=!(A^B)"),
+    )
+    technology = library.technology
+    pins = {"A": "A", "B": "B", "CI": "C", "S": "SN", "CO": "CON"}
+    assert technology.full_adder == AdderCell("ADDFN", pins, ("S", "CO"))
+    assert technology.half_adder == AdderCell("ADDH_1", {"A": "A", "B": "B", "S": "S", "CO": "CO"})
+    assert set(technology.arithmetic) == {"ADDFN", "ADDH_1"}
+    assert library.skipped["ADDF_1"] == "is an adder, and ADDFN is the one used"
+
+
+def test_an_inverted_adder_is_built_in(tmp_path: Path) -> None:
+    adder = cell("ADDFN", 1.5, "A B C", "SN=!(A^B^C)", "CON=!(A B+A C+B C)")
+    technology = read_cells(tmp_path, cell("XOR", 2, "A B", "Y=A^B"), adder).technology
+    product = parse_unit("mul:int4")
+    mapped = synthesise(product, technology, jobs=1).netlist
+    assert technology.arithmetic_cells(mapped)
+    assert verify(product, mapped).mismatches == 0
 
 
 @pytest.mark.parametrize(
