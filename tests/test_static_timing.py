@@ -253,7 +253,7 @@ def adder_chain(technology: Technology, bits: int) -> Netlist:
 @pytest.mark.parametrize("unit", [*UNITS, "ripple"])
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_opensta_agrees_in_real_libraries(name: str, unit: str, tmp_path: Path) -> None:
-    """Agreement was within 0.001 % for all of them; 1 % is what is promised."""
+    """OpenSTA computes in single precision; 1 % is what is promised."""
     technology = real_technology(name)
     if unit != "ripple":
         mapped = synthesise(parse_unit(unit), technology, effort="quick", jobs=1).netlist
@@ -264,4 +264,4 @@ def test_opensta_agrees_in_real_libraries(name: str, unit: str, tmp_path: Path) 
     around = fan_out_of_four_surroundings(technology)
     liberty = gzip.decompress(library_path(name).read_bytes()).decode()
     expected = worst_delay_ps(mapped, liberty, around, tmp_path)
-    assert delay_ps(mapped, technology) == pytest.approx(expected, rel=1e-4)
+    assert delay_ps(mapped, technology) == pytest.approx(expected, rel=1e-5)
