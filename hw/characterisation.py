@@ -131,9 +131,9 @@ class Characterisation:
         without that of charging its load
     input_energy_fj : internal energy of one change of an input pin that no output follows; for
         the clock pin of a flip-flop, of one clock edge
+    fit : largest and mean error of a fitted delay against the full library, None where exact
     edge_capacitance_ff : for a rise and for a fall, of input pins where these are not both the
         mean; static timing takes them
-    fit : largest and mean error of a fitted delay against the full library, None where exact
     """
 
     corner: str
@@ -145,7 +145,7 @@ class Characterisation:
     output_energy_fj: Mapping[str, Mapping[str, float]]
     input_energy_fj: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     setup_ps: Mapping[str, float] = field(default_factory=dict)
+    fit: str | None = None
     edge_capacitance_ff: Mapping[str, Mapping[str, tuple[float, float]]] = field(
         default_factory=dict
     )
-    fit: str | None = None
