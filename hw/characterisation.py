@@ -99,6 +99,7 @@ class FlipFlop:
     transistors : None if the library does not say
     area_um2 : None in a technology without areas
     setup_fo4, clock_to_output_fo4 : where there is no ``Characterisation``
+    tied : further input pins and the constant each is held at, such as a reset that never comes
     """
 
     cell: str
@@ -107,6 +108,7 @@ class FlipFlop:
     area_um2: float | None
     setup_fo4: float | None = None
     clock_to_output_fo4: float | None = None
+    tied: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

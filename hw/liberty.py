@@ -16,7 +16,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from fmacost.hw.technology import TECHNOLOGIES, AdderCell, Technology, adder_cell
+from fmacost.hw.technology import (
+    TECHNOLOGIES,
+    AdderCell,
+    Technology,
+    adder_cell,
+    adder_cells,
+)
 from fmacost.sim.netlist import CellType
 
 _MAX_BYTES = 1 << 28  # of text; the largest open libraries have some 2**26
@@ -74,7 +80,7 @@ def read_liberty(path: Path) -> Library:
     """Read a Liberty file, plain or compressed by gzip (told by its content, not its name).
 
     The technology is named after the library (with ``_liberty`` if that is a built-in one), and
-    knows areas but no transistors. Full and half adders with true outputs are kept as
+    knows areas but no transistors. Full and half adders are kept as
     ``arithmetic`` cells; other cells of several outputs are skipped. Skipped cells whose names are
     not printable are listed with escapes.
 
@@ -316,14 +322,21 @@ class _Reader:
         kept: dict[_Function, _LibertyCell] = {}
         for cell in sorted(cells, key=lambda cell: (cell.area, len(cell.name), cell.name)):
             if cell.adder is None and len(cell.type.outputs) > 1:
-                skipped[cell.name] = "has several outputs and is no adder with true outputs"
+                skipped[cell.name] = "has several outputs and is no adder"
             elif (best := kept.setdefault(cell.function, cell)) is not cell:
                 skipped[cell.name] = f"has the function of {best.name}, which is not larger"
         for function, what in ((_NOT, "inverter"), (_NAND2, "two-input NAND")):
             if function not in kept:
                 raise LibertyError(f"{ascii(self._name)[1:-1]}: library {name} has no {what}")
-        used = sorted(kept.values(), key=lambda cell: cell.name)
-        adders = {len(cell.type.inputs): cell.adder for cell in used if cell.adder}
+        adders = adder_cells(cell.type for cell in kept.values())
+        used = []
+        for cell in sorted(kept.values(), key=lambda cell: cell.name):
+            if cell.adder in (None, *adders.values()):
+                used.append(cell)
+            else:
+                skipped[cell.name] = (
+                    "is an adder with inverted outputs; there is one with true ones"
+                )
         technology = Technology(
             name=f"{name}_liberty" if name in TECHNOLOGIES else name,
             description=f"cells of the Liberty library {name}, smallest of each function",
@@ -356,7 +369,7 @@ class _LibertyCell:
 
     @property
     def adder(self) -> AdderCell | None:
-        """The pins, if the cell is a full or half adder with true outputs."""
+        """The pins, if the cell is a full or half adder."""
         return adder_cell(self.type)
 
 

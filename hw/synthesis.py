@@ -109,11 +109,19 @@ module fmacost_fa (input A, B, CI, output S, CO);
       assign S = x ^ CI;
       assign CO = (A & B) | (CI & x);
     end else
-      \\{cell}  _TECHMAP_REPLACE_
-        (.\\{A} (A), .\\{B} (B), .\\{CI} (CI), .\\{S} (S), .\\{CO} (CO));
+      {instance}
   endgenerate
 endmodule
 """
+_TRUE_OUTPUTS = """\\{cell}  _TECHMAP_REPLACE_
+        (.\\{A} (A), .\\{B} (B), .\\{CI} (CI), .\\{S} (S), .\\{CO} (CO));"""
+_INVERTED_OUTPUTS = """begin
+        wire sn, con;
+        \\{cell}  _TECHMAP_REPLACE_
+          (.\\{A} (A), .\\{B} (B), .\\{CI} (CI), .\\{S} (sn), .\\{CO} (con));
+        assign S = ~sn;
+        assign CO = ~con;
+      end"""
 DISSOLVING = {"dissolved": _DISSOLVED, "late": _LATE, "multiplexed": _MULTIPLEXED}
 _FRONTS = (*DISSOLVING, "kept")
 CONSTANTS = """
@@ -233,7 +241,7 @@ def synthesise(
         If Yosys is missing, or no member of the portfolio gives a usable netlist.
     """
     members = portfolio(technology, objective, effort)
-    if objective != "area" and not technology.drive:
+    if objective != "area" and not technology.has_delays:
         raise ValueError(f"technology {technology.name} has no delays: only area can be minimised")
     netlists, seconds = _netlists(operation, technology, members, jobs, timeout_s)
     left_out = len(members) - len(netlists)
@@ -264,7 +272,7 @@ class _Made:
 
 
 def _made(netlist: Netlist, technology: Technology, architecture: str, recipe: str) -> _Made:
-    delay = delay_fo4(netlist, technology) if technology.drive else float("nan")
+    delay = delay_fo4(netlist, technology) if technology.has_delays else float("nan")
     return _Made(netlist, Candidate(architecture, recipe, technology.cost(netlist), delay))
 
 
@@ -479,7 +487,8 @@ def _adders(front: str, technology: Technology) -> str:
     adder = technology.full_adder
     if adder is None:
         raise ValueError(f"technology {technology.name} has no full adder to keep")
-    text = _KEPT.replace("{cell}", adder.cell)
+    instance = _INVERTED_OUTPUTS if adder.inverted else _TRUE_OUTPUTS
+    text = _KEPT.replace("{instance}", instance).replace("{cell}", adder.cell)
     for pin, name in adder.pins.items():
         text = text.replace(f"{{{pin}}}", name)
     return text
