@@ -83,24 +83,24 @@ class Technology:
         return bool(self.drive) or self.characterisation is not None
 
     @cached_property
-    def inverter_ff(self) -> float:
-        """Input capacitance in fF of the smallest inverter.
-
-        Raises
-        ------
-        TechnologyError
-            If there is no inverter, or no capacitance is known.
-        """
+    def inverter(self) -> str:
+        """The smallest inverter; raises TechnologyError if there is none."""
         found = [
             name
             for name, cell in self.cells.items()
             if len(cell.inputs) == len(cell.outputs) == 1
             and cell.truth_table(cell.outputs[0][0]) == 0b01
         ]
-        if self.characterisation is None or not found:
+        if not found:
+            raise TechnologyError(f"technology {self.name} has no inverter")
+        return min(found, key=self.cell_cost.__getitem__)
+
+    @cached_property
+    def inverter_ff(self) -> float:
+        """Input capacitance in fF of the smallest inverter; TechnologyError if it is unknown."""
+        if self.characterisation is None:
             raise TechnologyError(f"technology {self.name} does not say the load of an inverter")
-        smallest = min(found, key=self.cell_cost.__getitem__)
-        (load_ff,) = self.characterisation.capacitance_ff[smallest].values()
+        (load_ff,) = self.characterisation.capacitance_ff[self.inverter].values()
         return load_ff
 
     @cached_property

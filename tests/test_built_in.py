@@ -2,17 +2,20 @@
 
 import json
 import os
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fmacost.hw.liberty import read_liberty
+from fmacost.hw.static_timing import delay_ps
 from fmacost.hw.synthesis import Recipe, synthesise
 from fmacost.hw.technology import TECHNOLOGIES, Technology, TechnologyError, table_path
 from fmacost.hw.technology_json import table_text, technology_from_json, technology_to_json
+from fmacost.hw.timing import delay_fo4
 from fmacost.sim.check import verify
-from fmacost.sim.netlist import CellType
+from fmacost.sim.netlist import Cell, CellType, Netlist
 from fmacost.sim.operation import parse_unit
 from tests.units import assert_exact
 
@@ -88,8 +91,12 @@ def test_senses_are_those_of_the_functions(name: str) -> None:
     technology = TECHNOLOGIES[name]
     assert technology.characterisation is not None
     for cell in technology.cells.values():
+        found: dict[tuple[str, str], set[str]] = defaultdict(set)
         for arc in technology.characterisation.arcs[cell.name]:
-            assert arc.sense == sense(cell, arc.source, arc.sink), (cell.name, arc)
+            found[arc.source, arc.sink].add(arc.sense)
+        for (source, sink), senses in found.items():
+            one = senses.pop() if len(senses) == 1 else "both"  # an arc for each way
+            assert one == sense(cell, source, sink), (cell.name, source, sink)
 
 
 def sense(cell: CellType, source: str, sink: str) -> str:
@@ -182,6 +189,33 @@ def _quick(technology: Technology) -> tuple[Any, ...]:
     from fmacost.hw.synthesis import portfolio
 
     return portfolio(technology, "area", "quick")
+
+
+def test_a_delay_by_hand() -> None:
+    """An inverter before a NAND2: the output falls last, or rises last, whichever is slower."""
+    technology = TECHNOLOGIES["sky130hd"]
+    known = technology.characterisation
+    assert known is not None
+    inverter, nand = "sky130_fd_sc_hd__inv_1", "sky130_fd_sc_hd__nand2_1"
+    cells = (
+        Cell("i", inverter, {"A": 2, "Y": 4}),
+        Cell("n", nand, {"A": 4, "B": 3, "Y": 5}),
+    )
+    circuit = Netlist("unit", {"a": (2, 3)}, {"y": (5,)}, cells, dict(technology.cells))
+    (first,) = known.arcs[inverter]
+    second = next(arc for arc in known.arcs[nand] if arc.source == "A")
+    between, behind = known.capacitance_ff[nand]["A"], 4 * technology.inverter_ff
+    assert first.rise and first.fall and second.rise and second.fall
+    by_hand = max(
+        first.rise.delay.at(0, between) + second.fall.delay.at(0, behind),
+        first.fall.delay.at(0, between) + second.rise.delay.at(0, behind),
+    )
+    assert delay_ps(circuit, technology) == pytest.approx(by_hand)
+    assert delay_fo4(circuit, technology) == pytest.approx(by_hand / known.fo4_ps)
+    assert technology.leakage_nw(circuit) == known.leakage_nw[inverter] + known.leakage_nw[nand]
+    assert TECHNOLOGIES["cmos"].leakage_nw(circuit) is None
+    with pytest.raises(TechnologyError, match="cmos does not know"):
+        delay_ps(circuit, TECHNOLOGIES["cmos"])
 
 
 @pytest.mark.parametrize(
