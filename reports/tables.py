@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fmacost.reports.compare import Comparison, units_of
+from fmacost.reports.errors import printable
 from fmacost.reports.metrics import OBJECTIVE_TEXTS, Better, metric, show_ratio
 from fmacost.reports.row import Row
 from fmacost.sim.formats import FixedFormat, FloatFormat, Format, describe, format_value
@@ -259,7 +260,7 @@ def listed_table(listed: Sequence["Listed"]) -> Table:
             return [entry.name, *(["-"] * len(fields)), reason]
         known = ("-" if record[name] is None else record[name] for name in fields)
         shown = [f"{value:.5g}" if isinstance(value, float) else str(value) for value in known]
-        return [entry.name, *shown, entry.source]
+        return [entry.name, *shown, printable(entry.source)]
 
     return table(headings, map(cells, listed))
 

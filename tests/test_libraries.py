@@ -235,6 +235,26 @@ def test_hostile_names_do_nothing(
     assert not list(tmp_path.rglob("*hacked*"))
 
 
+@pytest.mark.slow
+def test_a_comparison_in_every_built_in_library(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [name for name, made in TECHNOLOGIES.items() if made.area_um2 is not None]
+    options = [option for name in names for option in ("--technology", name)]
+    arguments = ["compare", "int4", "e2m1fn", "--effort", "quick", "--quiet", "--json"]
+    assert run([*arguments, *options]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["technology"] for row in rows} == set(names)
+    assert len(rows) == 8 * len(names)
+    for row in rows:
+        assert row["verification"]["mismatches"] == 0
+        assert row["verification"]["method"] != "none"
+        assert row["transistors"] > 0
+        assert row["delay_ps"] > 0
+        assert row["leakage_nw"] > 0
+        assert row["ratio_area"] == row["ratio_delay"] == 1 or "e2m1fn" in row["unit"]
+    wide = [row for row in rows if row["unit"] == "fma:e2m1fn+fp32"]
+    assert all(4 < row["ratio_area"] < 7 and row["ratio_delay"] > 2 for row in wide)
+
+
 def test_two_technologies_of_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = write(tmp_path / "a.lib"), write(tmp_path / "b.lib")
     code, captured = synth(first, capsys, "-t", str(second))
