@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from fmacost.hw.technology import get_technology
+from fmacost.hw.technology import TECHNOLOGIES, get_technology
 from fmacost.hw.yosys import YosysError
 from fmacost.reports import ablate, accumulators, breakdown
 from fmacost.reports.cache import Cache, cache_folder
@@ -149,6 +149,7 @@ AREA_PEERS = (
     AreaPeer("mul:int8", "EvoApproxLib, its exact one", 409, 310, "S1"),
 )
 AREA_TECHNOLOGY = "nangate45"
+LIBRARY_PAIRS = (("fma:int8", "fma:e4m3fn"), ("fma:int8+int32", "fma:e4m3fn+fp32"))
 # Minutes for each: on a page of its own, which `make docs-max` makes.
 MAX_PAGE = "max.md"
 MAX_UNITS = ("fma:e4m3fn", "fma:e5m2", "fma:int8+int32", "mul:int8", "mul:e4m3fn")
@@ -578,6 +579,23 @@ def _areas(rows: Rows) -> str:
     return _table(headings, body, numbers=range(1, 4))
 
 
+def _libraries(rows: Rows) -> str:
+    """Return int8 against e4m3fn in every library with areas: sizes, delays and their ratios."""
+    body = []
+    for name, technology in TECHNOLOGIES.items():
+        if technology.area_um2 is None:
+            continue
+        for units in LIBRARY_PAIRS:
+            first, other = (rows(unit, name) for unit in units)
+            size = show_ratio(other.size / first.size)
+            delay = show_ratio((other.delay_ps or 0) / (first.delay_ps or 1))
+            cells = [*_texts(first, "area_um2"), *_texts(other, "area_um2"), size]
+            cells += [*_texts(first, "delay_ps"), *_texts(other, "delay_ps"), delay]
+            body.append([_code(name), " and ".join(map(_code, units)), *cells])
+    headings = ["library", "units", "µm²", "µm²", "ratio", "ps", "ps", "ratio"]
+    return _table(headings, body, numbers=range(2, 8))
+
+
 def _max_table(rows: Rows, technology: str, units: Sequence[str]) -> str:
     body = []
     for unit in units:
@@ -644,6 +662,7 @@ NUMBERS: Mapping[str, Callable[[Rows], str]] = {
     "peers-float": _peers_float,
     "peers-integer": _peers_integer,
     "areas": _areas,
+    "libraries": _libraries,
     "max": _max,
     "max-areas": _max_areas,
     "kulisch": _kulisch,

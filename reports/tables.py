@@ -101,6 +101,7 @@ def comparison_notes(
     lines += [f"- {text}" for text in _unit_notes(units_of(comparison.lines), comparison.formats)]
     for t in technologies:
         lines.append(f"- {t.name}: {t.description} (source: {t.source})")
+        lines += [f"- {t.name}: {note}" for note in _delay_notes(t)]
         lines.append(f"- {t.name}: {_recipe_note([r for r in rows if r.technology == t.name])}")
     unit = "transistors" if headline.area_um2 is None else "µm²"
     lines.append(
@@ -272,9 +273,7 @@ def technology_parts(technologies: Sequence["Technology"]) -> list[str]:
         lines = [f"{t.name}: {t.description}", f"- source: {t.source}"]
         if t.licence:
             lines.append(f"- licence of the facts: {t.licence}")
-        if (known := t.characterisation) is not None:
-            lines.append(f"- corner: {known.corner}; FO4 {known.fo4_ps:g} ps")
-            lines += [f"- delays are fitted: {known.fit}"] if known.fit else []
+        lines += [f"- {note}" for note in _delay_notes(t)]
         if t.flip_flop is not None:
             lines.append(f"- flip-flop: {t.flip_flop.cell}")
         lines.append(f"- gate equivalent: {t.nand2}")
@@ -284,6 +283,15 @@ def technology_parts(technologies: Sequence["Technology"]) -> list[str]:
             lines.append(f"- areas in µm²: {_pairs(t.area_um2)}")
         parts.append("\n".join([*lines, ""]))
     return parts
+
+
+def _delay_notes(technology: "Technology") -> list[str]:
+    """Return the corner of a library, and how good its delays are."""
+    known = technology.characterisation
+    if known is None:
+        return []
+    fit = f"; delays are fitted: {known.fit}" if known.fit else ""
+    return [f"corner {known.corner}, FO4 {known.fo4_ps:g} ps{fit}"]
 
 
 def _pairs(costs: Mapping[str, float]) -> str:
