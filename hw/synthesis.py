@@ -13,7 +13,7 @@ from itertools import product
 
 from fmacost.hw.architecture import DEFAULT_ARCHITECTURE, Architecture
 from fmacost.hw.resubstitute import MAX_INPUT_BITS, read_result, resubstitution_job
-from fmacost.hw.technology import Technology
+from fmacost.hw.technology import Technology, TechnologyError
 from fmacost.hw.timing import delay_fo4
 from fmacost.hw.units.build import TOP, to_rtlil
 from fmacost.hw.yosys import Finished, Job, YosysError, run_yosys, try_yosys
@@ -236,13 +236,16 @@ def synthesise(
     Raises
     ------
     ValueError
-        If ``objective`` or ``effort`` is unknown.
+        If ``objective`` or ``effort`` is unknown; TechnologyError, which is one, if the technology
+        has no delays to minimise.
     YosysError
         If Yosys is missing, or no member of the portfolio gives a usable netlist.
     """
     members = portfolio(technology, objective, effort)
     if objective != "area" and not technology.has_delays:
-        raise ValueError(f"technology {technology.name} has no delays: only area can be minimised")
+        raise TechnologyError(
+            f"technology {technology.name} has no delays: only area can be minimised"
+        )
     netlists, seconds = _netlists(operation, technology, members, jobs, timeout_s)
     left_out = len(members) - len(netlists)
     if objective != "area":

@@ -181,6 +181,12 @@ def test_a_unit_in_a_liberty_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert captured.err == ""  # it comes from the cache
 
 
+def test_no_delays_to_minimise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, captured = synth(write(tmp_path / "toy.lib"), capsys, "--objective", "delay")
+    assert code == 2
+    assert captured.err == "fmacost: technology toy has no delays: only area can be minimised\n"
+
+
 BAD = {
     "empty": (b"", "toy.lib:1: expected 'library"),
     "no cells": (library().encode(), "library toy has no inverter"),
