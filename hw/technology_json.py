@@ -7,6 +7,7 @@ lookup tables for delay and slew.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -24,6 +25,7 @@ from fmacost.hw.technology import Technology, TechnologyError, adder_cells
 from fmacost.hw.timing import Drive, derive_drive, parse_stages
 from fmacost.sim.netlist import CellType
 
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TEXTS = ("name", "description", "source", "licence", "nand2")
 _FACTS = ("corner", "voltage_v", "fo4_ps")
 
@@ -65,6 +67,8 @@ def _technology(record: Mapping[str, Any]) -> Technology:
 
 
 def _cell_type(name: str, facts: Mapping[str, Any]) -> CellType:
+    if not _IDENTIFIER.fullmatch(name):
+        raise ValueError(f"the name of a cell must be letters, digits and _, not {name!r}")
     return CellType(name, tuple(facts["inputs"]), tuple(facts["outputs"].items()))
 
 

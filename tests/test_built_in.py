@@ -224,6 +224,7 @@ def test_a_delay_by_hand() -> None:
         ({"cells": None}, "AttributeError"),
         ({"cells": {"X": {}}}, "inputs"),
         ({"cells": {"X": {"inputs": {"A": 1}, "outputs": {"Y": "A;"}}}}, "malformed"),
+        ({"cells": {"X; shell": {"inputs": {}, "outputs": {}}}}, "not 'X; shell'"),
         ({"fo4_ps": 1}, "KeyError"),
     ],
 )
