@@ -132,7 +132,7 @@ class Technology:
 
     def area(self, netlist: Netlist) -> float | None:
         """Return the area of a netlist in µm²; None in a technology that has no areas."""
-        return None if self.area_um2 is None else round(self.cost(netlist), 3)
+        return None if self.area_um2 is None else round(self.cost(netlist), 6)
 
     def transistor_count(self, netlist: Netlist) -> int:
         """Return the transistors of a netlist mapped to this technology.

@@ -67,7 +67,14 @@ PlotFile = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.", show_default=False),
 ]
-_COST_COLUMNS = ("cells", "gates_ge", "transistors", "logic_depth", "verification")
+_COMPARED_COLUMNS = (
+    "cells", "gates_ge", "transistors", "ratio_transistors", "area_um2", "delay_ps", "ratio_delay",
+    "logic_depth", "verification",
+)  # fmt: skip
+_SYNTH_COLUMNS = (
+    "cells", "gates_ge", "transistors", "area_um2", "candidates", "logic_depth", "delay_fo4",
+    "delay_ps", "leakage_nw", "verification",
+)  # fmt: skip
 
 
 @app.callback()
@@ -90,8 +97,9 @@ def root(
     epilog=_epilog(
         "fmacost compare int8 e4m3fn\n"
         "fmacost compare int4 e2m1fn e3m0f --export-md table.md\n"
+        "fmacost compare int8 e4m3fn --technology sky130hd --technology asap7\n"
         "fmacost compare int8 e4m3fn --plot comparison.svg",
-        ("cells", "gates_ge", "transistors", "ratio_transistors", "logic_depth", "verification"),
+        _COMPARED_COLUMNS,
     )
 )
 def compare(
@@ -158,7 +166,7 @@ def compare(
         "fmacost synth fma:e4m3fn\n"
         "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 -t cmos -t cmos2 --export-csv rows.csv\n"
         "fmacost synth fma:e4m3fn --write-netlist fma.v",
-        ("cells", "gates_ge", "transistors", "candidates", "logic_depth", "verification"),
+        _SYNTH_COLUMNS,
     )
 )
 def synth(

@@ -252,7 +252,7 @@ def _build(operation: Operation, technology: Technology, settings: Settings) -> 
         jobs=settings.jobs,
         timeout_s=settings.timeout_s,
     )
-    sizes = sorted(round(candidate.cost, 3) for candidate in made.candidates)
+    sizes = sorted(round(candidate.cost, 6) for candidate in made.candidates)
     return _Built(
         netlist=made.netlist,
         architecture=made.architecture,

@@ -3,6 +3,7 @@
 import json
 import os
 from collections import defaultdict
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,14 @@ def test_a_malformed_record_is_one_line(change: dict[str, Any], message: str) ->
     with pytest.raises(TechnologyError, match=message) as caught:
         technology_from_json({**record, **change})
     assert "\n" not in str(caught.value)
+
+
+@NAMES
+def test_areas_of_units_are_exact(name: str) -> None:
+    technology = TECHNOLOGIES[name]
+    made = synthesise(parse_unit("mul:int2"), technology, effort="quick")
+    assert technology.area_um2 is not None
+    exact = sum(
+        Fraction(str(technology.area_um2[cell])) * n for cell, n in made.netlist.count().items()
+    )
+    assert Fraction(str(technology.area(made.netlist))) == exact
