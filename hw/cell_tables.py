@@ -1,8 +1,7 @@
 """Tables of cells: facts alone, as text that ``hw.technology`` reads.
 
-A line of a table of cells is ``NAME transistors[,area_um2] inputs output=function[;
-output=function]``. A table of structures has a line ``NAME stages`` for each cell of more than one
-inverting stage.
+A line of a table of cells is ``NAME transistors inputs output=function[; output=function]``; a
+table of structures has a line ``NAME stages`` for each cell of more than one inverting stage.
 """
 
 CMOS_CELLS = """
@@ -77,55 +76,4 @@ CMOS2_CELLS = """
 NOT  2 A   Y=~A
 NAND 4 A,B Y=~(A & B)
 NOR  4 A,B Y=~(A | B)
-"""
-
-# Nangate Open Cell Library, 45 nm, 2010 release by Si2 (Apache-2.0), typical corner (1.1 V, 25 C):
-# functions and areas of its Liberty file, transistors of its SPICE netlists, the smallest drive
-# of each function. The half adder builds its two gates apart.
-NANGATE45_CELLS = """
-INV_X1    2,0.532  A                 ZN=~A
-BUF_X1    4,0.798  A                 Z=A
-NAND2_X1  4,0.798  A1,A2             ZN=~(A1 & A2)
-NAND3_X1  6,1.064  A1,A2,A3          ZN=~(A1 & A2 & A3)
-NAND4_X1  8,1.33   A1,A2,A3,A4       ZN=~(A1 & A2 & A3 & A4)
-NOR2_X1   4,0.798  A1,A2             ZN=~(A1 | A2)
-NOR3_X1   6,1.064  A1,A2,A3          ZN=~(A1 | A2 | A3)
-NOR4_X1   8,1.33   A1,A2,A3,A4       ZN=~(A1 | A2 | A3 | A4)
-AND2_X1   6,1.064  A1,A2             ZN=A1 & A2
-AND3_X1   8,1.33   A1,A2,A3          ZN=A1 & A2 & A3
-AND4_X1   10,1.596 A1,A2,A3,A4       ZN=A1 & A2 & A3 & A4
-OR2_X1    6,1.064  A1,A2             ZN=A1 | A2
-OR3_X1    8,1.33   A1,A2,A3          ZN=A1 | A2 | A3
-OR4_X1    10,1.596 A1,A2,A3,A4       ZN=A1 | A2 | A3 | A4
-AOI21_X1  6,1.064  A,B1,B2           ZN=~(A | (B1 & B2))
-AOI22_X1  8,1.33   A1,A2,B1,B2       ZN=~((A1 & A2) | (B1 & B2))
-AOI211_X1 8,1.33   A,B,C1,C2         ZN=~((C1 & C2) | B | A)
-AOI221_X1 10,1.596 A,B1,B2,C1,C2     ZN=~((C1 & C2) | A | (B1 & B2))
-AOI222_X1 12,2.128 A1,A2,B1,B2,C1,C2 ZN=~((A1 & A2) | (B1 & B2) | (C1 & C2))
-OAI21_X1  6,1.064  A,B1,B2           ZN=~(A & (B1 | B2))
-OAI22_X1  8,1.33   A1,A2,B1,B2       ZN=~((A1 | A2) & (B1 | B2))
-OAI211_X1 8,1.33   A,B,C1,C2         ZN=~((C1 | C2) & A & B)
-OAI221_X1 10,1.596 A,B1,B2,C1,C2     ZN=~((C1 | C2) & A & (B1 | B2))
-OAI222_X1 12,2.128 A1,A2,B1,B2,C1,C2 ZN=~((A1 | A2) & (B1 | B2) & (C1 | C2))
-OAI33_X1  12,1.862 A1,A2,A3,B1,B2,B3 ZN=~((A1 | A2 | A3) & (B1 | B2 | B3))
-XOR2_X1   10,1.596 A,B               Z=(A & ~B) | (~A & B)
-XNOR2_X1  10,1.596 A,B               ZN=(A & B) | (~A & ~B)
-MUX2_X1   12,1.862 A,B,S             Z=(S & B) | (~S & A)
-HA_X1     16,2.66  A,B               S=A ^ B; CO=A & B
-FA_X1     28,4.256 A,B,CI            S=A ^ B ^ CI; CO=(A & B) | (A & CI) | (B & CI)
-"""
-
-NANGATE45_STRUCTURES = """
-BUF_X1   N=~A; Z=~N
-AND2_X1  N=~(A1 & A2); ZN=~N
-AND3_X1  N=~(A1 & A2 & A3); ZN=~N
-AND4_X1  N=~(A1 & A2 & A3 & A4); ZN=~N
-OR2_X1   N=~(A1 | A2); ZN=~N
-OR3_X1   N=~(A1 | A2 | A3); ZN=~N
-OR4_X1   N=~(A1 | A2 | A3 | A4); ZN=~N
-XOR2_X1  N=~(A | B); Z=~((A & B) | N)
-XNOR2_X1 N=~(A & B); ZN=~((A | B) & N)
-MUX2_X1  SN=~S; N=~((S & B) | (SN & A)); Z=~N
-HA_X1    M=~(A & B); CO=~M; N=~(A | B); S=~((A & B) | N)
-FA_X1    N=~((A & B) | (CI & (A | B))); CO=~N; SN=~((A & B & CI) | (N & (A | B | CI))); S=~SN
 """

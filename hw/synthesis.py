@@ -13,7 +13,7 @@ from itertools import product
 
 from fmacost.hw.architecture import DEFAULT_ARCHITECTURE, Architecture
 from fmacost.hw.resubstitute import MAX_INPUT_BITS, read_result, resubstitution_job
-from fmacost.hw.technology import Technology
+from fmacost.hw.technology import Technology, TechnologyError
 from fmacost.hw.timing import delay_fo4
 from fmacost.hw.units.build import TOP, to_rtlil
 from fmacost.hw.yosys import Finished, Job, YosysError, run_yosys, try_yosys
@@ -239,13 +239,16 @@ def synthesise(
     Raises
     ------
     ValueError
-        If ``objective`` or ``effort`` is unknown.
+        If ``objective`` or ``effort`` is unknown; TechnologyError, which is one, if the technology
+        has no delays to minimise.
     YosysError
         If Yosys is missing, or no member of the portfolio gives a usable netlist.
     """
     members = portfolio(technology, objective, effort)
-    if objective != "area" and not technology.drive:
-        raise ValueError(f"technology {technology.name} has no delays: only area can be minimised")
+    if objective != "area" and not technology.has_delays:
+        raise TechnologyError(
+            f"technology {technology.name} has no delays: only area can be minimised"
+        )
     is_refined = objective == "area" and len(members) > 1
     # What normal tries belongs to max too, so that max is never larger.
     efforts = EFFORTS[1 : EFFORTS.index(effort) + 1] if is_refined else ()
@@ -312,7 +315,7 @@ class _Made:
 
 
 def _made(netlist: Netlist, technology: Technology, architecture: str, recipe: str) -> _Made:
-    delay = delay_fo4(netlist, technology) if technology.drive else float("nan")
+    delay = delay_fo4(netlist, technology) if technology.has_delays else float("nan")
     return _Made(netlist, Candidate(architecture, recipe, technology.cost(netlist), delay))
 
 

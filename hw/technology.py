@@ -8,12 +8,14 @@ CMOS, an XOR of ten, a mirror full adder of 28.
 import difflib
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path
+from statistics import fmean
 
 from fmacost.hw import cell_tables
-from fmacost.hw.characterisation import Characterisation, FlipFlop
+from fmacost.hw.characterisation import Arc, Characterisation, FlipFlop
 from fmacost.hw.timing import FO4_TAU, Drive, derive_drive, parse_stages
 from fmacost.sim.netlist import CellType, Netlist
 
@@ -56,6 +58,7 @@ class Technology:
     full_adder, half_adder : the adder cells, None if there are none
     flip_flop : the smallest plain one, None if there is none
     characterisation : delays in ps, energies and leakage; None if they are not known
+    licence : of the facts, as an SPDX expression; empty if it is not known
     """
 
     name: str
@@ -71,6 +74,33 @@ class Technology:
     half_adder: AdderCell | None = None
     flip_flop: FlipFlop | None = None
     characterisation: Characterisation | None = None
+    licence: str = ""
+
+    @property
+    def has_delays(self) -> bool:
+        """Whether netlists of its cells have a delay, by logical effort or in ps."""
+        return bool(self.drive) or self.characterisation is not None
+
+    @cached_property
+    def inverter(self) -> str:
+        """The smallest inverter; raises TechnologyError if there is none."""
+        found = [
+            name
+            for name, cell in self.cells.items()
+            if len(cell.inputs) == len(cell.outputs) == 1
+            and cell.truth_table(cell.outputs[0][0]) == 0b01
+        ]
+        if not found:
+            raise TechnologyError(f"technology {self.name} has no inverter")
+        return min(found, key=self.cell_cost.__getitem__)
+
+    @cached_property
+    def inverter_ff(self) -> float:
+        """Input capacitance in fF of the smallest inverter; TechnologyError if it is unknown."""
+        if self.characterisation is None:
+            raise TechnologyError(f"technology {self.name} does not say the load of an inverter")
+        (load_ff,) = self.characterisation.capacitance_ff[self.inverter].values()
+        return load_ff
 
     @cached_property
     def digest(self) -> str:
@@ -83,8 +113,12 @@ class Technology:
             name: [sorted(drive.load.items()), sorted(drive.delay_tau.items())]
             for name, drive in sorted(self.drive.items())
         }
-        parts = [self.name, self.nand2, self.arithmetic, facts, drive, self.genlib()]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        parts = [
+            self.name, self.source, self.nand2, self.arithmetic, facts, drive,
+            dict(self.transistors), self.flip_flop and asdict(self.flip_flop),
+            self.characterisation and asdict(self.characterisation), self.genlib(),
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
     def cell_cost(self) -> Mapping[str, float]:
@@ -97,7 +131,7 @@ class Technology:
 
     def area(self, netlist: Netlist) -> float | None:
         """Return the area of a netlist in µm²; None in a technology that has no areas."""
-        return None if self.area_um2 is None else round(self.cost(netlist), 3)
+        return None if self.area_um2 is None else round(self.cost(netlist), 6)
 
     def transistor_count(self, netlist: Netlist) -> int:
         """Return the transistors of a netlist mapped to this technology.
@@ -115,6 +149,17 @@ class Technology:
         """Return the size of a netlist in gate equivalents, NAND2 of this technology."""
         return self.cost(netlist) / self.cell_cost[self.nand2]
 
+    def leakage_nw(self, netlist: Netlist) -> float | None:
+        """Return the leakage of a netlist, the mean over the states of each cell's inputs.
+
+        None where the leakage of a cell is not known.
+        """
+        known = {} if self.characterisation is None else self.characterisation.leakage_nw
+        counts = netlist.count()
+        if not counts.keys() <= known.keys():
+            return None
+        return sum(known[name] * n for name, n in counts.items())
+
     def arithmetic_cells(self, netlist: Netlist) -> int:
         """Return how many full and half adder cells a netlist has."""
         return sum(netlist.count().get(name, 0) for name in self.arithmetic)
@@ -127,7 +172,7 @@ class Technology:
         """
         lines = ["GATE ZERO 0 Y=CONST0;", "GATE ONE 0 Y=CONST1;"]
         for name, cell in self.cells.items():
-            if name in self.arithmetic:
+            if len(cell.outputs) > 1:
                 continue
             (pin, function), *_ = cell.outputs
             text = function.replace("~", "!").replace("&", "*").replace("|", "+")
@@ -141,11 +186,30 @@ class Technology:
     def _mapping_delay(self, cell: CellType, source: str) -> tuple[float, float]:
         """Return the delay in FO4, its driver's included, and the load of an input pin."""
         drive = self.drive.get(cell.name)
+        if drive is None and self.characterisation is not None:
+            return self._measured_delay(self.characterisation, cell.name, source)
         if drive is None:  # it grows with the transistors in series
             return 1 + len(cell.inputs) / 4, 1.0
         slowest = max((d for (pin, _), d in drive.delay_tau.items() if pin == source), default=0)
         load = drive.load[source]
         return (slowest + _MAPPING_FANOUT * load) / FO4_TAU, load
+
+    def _measured_delay(
+        self, known: Characterisation, cell: str, source: str
+    ) -> tuple[float, float]:
+        """Return the delay of a cell that drives ``_MAPPING_FANOUT`` inverters, as above."""
+        load_ff = _MAPPING_FANOUT * self.inverter_ff
+        delays = [
+            _mean_ps(arc, known.fo4_ps, load_ff) for arc in known.arcs[cell] if arc.source == source
+        ]
+        pin_load = known.capacitance_ff[cell][source] / self.inverter_ff
+        return max(delays, default=0.0) / known.fo4_ps, pin_load
+
+
+def _mean_ps(arc: Arc, slew_ps: float, load_ff: float) -> float:
+    """Return the mean delay of a rising and a falling output."""
+    edges = [edge for edge in (arc.rise, arc.fall) if edge is not None]
+    return fmean(edge.delay.at(slew_ps, load_ff) for edge in edges) if edges else 0.0
 
 
 # Inputs of an adder, and the truth tables of its sum and carry.
@@ -172,6 +236,13 @@ def adder_cell(cell: CellType) -> AdderCell | None:
     return None
 
 
+def adder_cells(cells: Iterable[CellType]) -> dict[int, AdderCell]:
+    """Return the full adder under 3 and the half adder under 2, with true outputs if there are."""
+    found = [(len(cell.inputs), adder) for cell in cells if (adder := adder_cell(cell))]
+    found.sort(key=lambda entry: len(entry[1].inverted), reverse=True)
+    return dict(found)
+
+
 def get_technology(name: str) -> Technology:
     """Return the technology of a name; raise TechnologyError with near names."""
     if name in TECHNOLOGIES:
@@ -183,23 +254,20 @@ def get_technology(name: str) -> Technology:
     )
 
 
-def _technology(
+def _from_table(
     name: str, description: str, source: str, nand2: str, table: str, structures: str = ""
 ) -> Technology:
     """Read tables of cells, see ``hw.cell_tables``."""
-    cells, transistors, area_um2, drive = {}, {}, {}, {}
+    cells, transistors, drive = {}, {}, {}
     stages = dict(line.split(maxsplit=1) for line in structures.strip().splitlines())
     for line in table.strip().splitlines():
-        cell, costs, inputs, functions = line.split(maxsplit=3)
+        cell, count, inputs, functions = line.split(maxsplit=3)
         outputs = [f.split("=") for f in functions.split(";")]
         pins = tuple((pin.strip(), function.strip()) for pin, function in outputs)
         cells[cell] = CellType(cell, tuple(inputs.split(",")), pins)
-        count, _, area = costs.partition(",")
         transistors[cell] = int(count)
-        if area:
-            area_um2[cell] = float(area)
         drive[cell] = derive_drive(cells[cell], parse_stages(stages.get(cell, functions)))
-    adders = {len(c.inputs): adder for c in cells.values() if (adder := adder_cell(c))}
+    adders = adder_cells(cells.values())
     return Technology(
         name,
         description,
@@ -208,38 +276,67 @@ def _technology(
         cells,
         transistors,
         tuple(adder.cell for adder in adders.values()),
-        area_um2=area_um2 or None,
         drive=drive,
         full_adder=adders.get(3),
         half_adder=adders.get(2),
     )
 
 
-TECHNOLOGIES: Mapping[str, Technology] = {
-    tech.name: tech
-    for tech in (
-        _technology(
-            "cmos",
-            "static CMOS standard cells; area is the transistor count, full adders are cells",
-            "transistors of the minimum-drive cells of sky130hd, Nangate45, IHP and gf180mcu",
-            "NAND2",
-            cell_tables.CMOS_CELLS,
-            cell_tables.CMOS_STRUCTURES,
-        ),
-        _technology(
-            "cmos2",
-            "NAND, NOR and NOT alone, the estimate of Yosys' `abc -g cmos2; stat -tech cmos`",
-            "transistor table of Yosys' stat command",
-            "NAND",
-            cell_tables.CMOS2_CELLS,
-        ),
-        _technology(
-            "nangate45",
-            "Nangate 45 nm open cell library, typical corner, smallest drives; area in µm²",
-            "Liberty file and SPICE netlists of the library's 2010 release (Si2, Apache-2.0)",
-            "NAND2_X1",
-            cell_tables.NANGATE45_CELLS,
-            cell_tables.NANGATE45_STRUCTURES,
-        ),
+def _cmos() -> Technology:
+    return _from_table(
+        "cmos",
+        "static CMOS standard cells; area is the transistor count, full adders are cells",
+        "transistors of the minimum-drive cells of sky130hd, Nangate45, IHP and gf180mcu",
+        "NAND2",
+        cell_tables.CMOS_CELLS,
+        cell_tables.CMOS_STRUCTURES,
     )
-}
+
+
+def _cmos2() -> Technology:
+    return _from_table(
+        "cmos2",
+        "NAND, NOR and NOT alone, the estimate of Yosys' `abc -g cmos2; stat -tech cmos`",
+        "transistor table of Yosys' stat command",
+        "NAND",
+        cell_tables.CMOS2_CELLS,
+    )
+
+
+class _BuiltIn(Mapping[str, Technology]):
+    """The technologies that come with the package, each read when it is first asked for."""
+
+    _MADE: Mapping[str, Callable[[], Technology]] = {"cmos": _cmos, "cmos2": _cmos2}
+    _TABLES = ("nangate45", "sky130hd", "asap7", "gf180mcu", "ihp_sg13g2", "gt2n")
+
+    def __init__(self) -> None:
+        self._known: dict[str, Technology] = {}
+
+    def __getitem__(self, name: str) -> Technology:
+        if name not in self._known:
+            self._known[name] = self._MADE[name]() if name in self._MADE else self._read(name)
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._MADE or name in self._TABLES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._MADE, *self._TABLES))
+
+    def __len__(self) -> int:
+        return len(self._MADE) + len(self._TABLES)
+
+    def _read(self, name: str) -> Technology:
+        if name not in self._TABLES:
+            raise KeyError(name)
+        from fmacost.hw.technology_json import technology_from_json
+
+        return technology_from_json(json.loads(table_path(name).read_text(encoding="utf-8")))
+
+
+def table_path(name: str) -> Path:
+    """Return where the table of a built-in technology is."""
+    return Path(__file__).with_name("technologies") / f"{name}.json"
+
+
+TECHNOLOGIES: Mapping[str, Technology] = _BuiltIn()

@@ -53,11 +53,19 @@ class Arrival(NamedTuple):
 def delay_fo4(netlist: Netlist, technology: Technology) -> float:
     """Return the delay of a netlist's longest path in FO4; 0 without cells.
 
+    A technology without logical efforts, but with delays in ps, has the delay in ps over that of
+    its own fan-out-of-four inverter.
+
     Raises
     ------
     ValueError
         If the technology does not know the drive of a cell that is used.
     """
+    known = technology.characterisation
+    if known is not None and not technology.drive:
+        from fmacost.hw.static_timing import delay_ps
+
+        return delay_ps(netlist, technology) / known.fo4_ps
     path = critical_path(netlist, technology)
     return path[-1].fo4 if path else 0.0
 

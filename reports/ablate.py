@@ -154,13 +154,15 @@ def _replace_formats(operation: Operation, change: Callable[[Format], Format]) -
 
 def records(found: Sequence[Variant], rows: Mapping[str, Row]) -> list[dict[str, Any]]:
     """Return the JSON of every variant's row, with its difference from the whole unit."""
-    whole = rows[str(found[0].operation)].transistors
+    whole = rows[str(found[0].operation)].counted_transistors
     return [
         {
             "feature": variant.feature,
             **rows[str(variant.operation)].to_json(),
-            "difference_transistors": rows[str(variant.operation)].transistors - whole,
-            "ratio_transistors": round(rows[str(variant.operation)].transistors / max(whole, 1), 6),
+            "difference_transistors": rows[str(variant.operation)].counted_transistors - whole,
+            "ratio_transistors": round(
+                rows[str(variant.operation)].counted_transistors / max(whole, 1), 6
+            ),
         }
         for variant in found
     ]
@@ -168,16 +170,16 @@ def records(found: Sequence[Variant], rows: Mapping[str, Row]) -> list[dict[str,
 
 def ablation_table(found: Sequence[Variant], rows: Mapping[str, Row]) -> Table:
     """Return the variants as lines; what is not proven is red."""
-    whole = rows[str(found[0].operation)].transistors
+    whole = rows[str(found[0].operation)].counted_transistors
     body = []
     for variant in found:
         row = rows[str(variant.operation)]
-        difference = row.transistors - whole
+        difference = row.counted_transistors - whole
         is_whole = variant.feature == WHOLE
         cells = [
             variant.feature,
             row.unit,
-            show_count(row.transistors),
+            show_count(row.counted_transistors),
             "" if is_whole else f"{difference:+,}",
             "" if is_whole else f"{difference / max(whole, 1):+.1%}",
             metric("verification").text(row.to_json()),

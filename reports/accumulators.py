@@ -82,9 +82,9 @@ class Matrix:
     def ratio(self, line: Line, side: int) -> float | None:
         """Return the transistors over those of the base with the same kind of addend."""
         row, base = self.row(line, side), self.row(line, self.base)
-        if row is None or base is None or base.transistors == 0:
+        if row is None or base is None or base.counted_transistors == 0:
             return None
-        return row.transistors / base.transistors
+        return row.counted_transistors / base.counted_transistors
 
     def records(self) -> list[dict[str, Any]]:
         """Return the JSON of every row with its addend and ratio; failures have their reason."""
@@ -117,7 +117,7 @@ def accumulator_table(matrix: Matrix) -> Table:
                 cells += [Text("FAILED", UNPROVEN) if failed else "-", ""]
                 continue
             style = "" if row.verification.is_proven else UNPROVEN
-            cells.append(Text(show_count(row.transistors), style))
+            cells.append(Text(show_count(row.counted_transistors), style))
             cells.append("" if ratio is None else show_ratio(ratio))
         body.append(cells)
     return table(headings, body)
@@ -147,11 +147,11 @@ def beside_published(matrix: Matrix) -> str:
     by_name = {line.accumulator: line for line in matrix.lines}
     base = matrix.row(by_name[_FIXED_POINT], names.index(BASE))
     wide = [matrix.row(by_name[bits], names.index("e4m3fn")) for bits in ("16-bit", "32-bit")]
-    if base is None or base.transistors == 0:
+    if base is None or base.counted_transistors == 0:
         return ""
     parts = [
-        f"{row.unit} takes {show_percent(row.transistors / base.transistors)}"
-        f" ({show_count(row.transistors)} transistors)"
+        f"{row.unit} takes {show_percent(row.counted_transistors / base.counted_transistors)}"
+        f" ({show_count(row.counted_transistors)} transistors)"
         for row in wide
         if row is not None
     ]
@@ -160,7 +160,7 @@ def beside_published(matrix: Matrix) -> str:
     fp16, fp32 = (show_percent(ratio) for ratio in PUBLISHED_RATIOS.values())
     return (
         f"Over {base.unit}, an int8 unit with a fixed-point accumulator for "
-        f"{EXACT_PRODUCTS[-1]} products ({show_count(base.transistors)} transistors), "
+        f"{EXACT_PRODUCTS[-1]} products ({show_count(base.counted_transistors)} transistors), "
         f"{' and '.join(parts)}. {PUBLISHED} give {fp16} with an FP16 accumulator and {fp32} with "
         "an FP32 accumulator. The figures answer different questions. Theirs are two-input gates, "
         "counted per stage on paper, for one MAC; ours are transistors of mapped cells, in which "

@@ -45,7 +45,7 @@ class Breakdown:
     @property
     def saved(self) -> int:
         """Transistors that flattening saves: what the borders between stages cost."""
-        return self.total - self.row.transistors
+        return self.total - self.row.counted_transistors
 
     def share(self, transistors: int) -> float:
         """Return a part of the sum of the stages, 0 ... 1."""
@@ -136,7 +136,7 @@ def breakdown_table(breakdowns: Sequence[Breakdown]) -> Table:
     cells: list[str | Text] = []
     for b in breakdowns:
         style = "" if b.row.verification.is_proven else UNPROVEN
-        flat = b.row.transistors
+        flat = b.row.counted_transistors
         cells += [Text(show_count(flat), style), f"{b.share(flat):.1%}"]
     made.add_row("flattened", *cells)
     return made
@@ -178,7 +178,7 @@ def to_csv(breakdowns: Sequence[Breakdown]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["unit", "technology", "stage", "transistors", "share"])
     for b in breakdowns:
-        lines = {**b.stages, "sum of the stages": b.total, "flattened": b.row.transistors}
+        lines = {**b.stages, "sum of the stages": b.total, "flattened": b.row.counted_transistors}
         for stage, n in lines.items():
             writer.writerow([b.row.unit, b.row.technology, stage, n, round(b.share(n), 6)])
     return out.getvalue()
@@ -196,7 +196,7 @@ def to_markdown(breakdowns: Sequence[Breakdown]) -> str:
             lines.append([group, *(_with_share(b, b.groups.get(group)) for b in breakdowns)])
     lines.append(["sum of the stages", *(show_count(b.total) for b in breakdowns)])
     lines.append(["saved by flattening", *(show_count(b.saved) for b in breakdowns)])
-    lines.append(["flattened", *(show_count(b.row.transistors) for b in breakdowns)])
+    lines.append(["flattened", *(show_count(b.row.counted_transistors) for b in breakdowns)])
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 

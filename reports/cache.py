@@ -21,7 +21,7 @@ from typing import Any
 from fmacost.reports.export import write_atomic
 
 ENVIRONMENT_VARIABLE = "FMACOST_CACHE_DIR"
-KINDS = ("rows", "netlists")
+KINDS = ("rows", "netlists", "libraries")
 _ENTRY = re.compile(r"[0-9a-f]{64}\.json\.gz")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.json\.gz\..*\.tmp")
 

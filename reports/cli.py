@@ -61,6 +61,7 @@ def _explain(error: Exception) -> tuple[str, int]:
         )
     import typer
 
+    from fmacost.hw.liberty import LibertyError
     from fmacost.hw.technology import TechnologyError
     from fmacost.hw.yosys import YosysError
     from fmacost.reports.errors import InputError
@@ -69,7 +70,9 @@ def _explain(error: Exception) -> tuple[str, int]:
 
     if isinstance(error, typer.TyperException):
         return _usage(error), error.exit_code
-    if isinstance(error, InputError | FormatError | OperationError | TechnologyError):
+    if isinstance(
+        error, InputError | FormatError | OperationError | TechnologyError | LibertyError
+    ):
         return str(error), USAGE
     if isinstance(error, YosysError):
         return str(error), TOOL_FAILED

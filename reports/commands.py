@@ -13,7 +13,7 @@ from fmacost.reports.cache import Cache, cache_folder
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import EXPORTERS, check_writable, write_output
 from fmacost.reports.measure import Measured, Settings, check_exhaustive, measure
-from fmacost.reports.metrics import definitions
+from fmacost.reports.metrics import definitions, metric
 from fmacost.reports.options import (
     DEFAULT_TECHNOLOGIES,
     AsJson,
@@ -67,7 +67,14 @@ PlotFile = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.", show_default=False),
 ]
-_COST_COLUMNS = ("cells", "gates_ge", "transistors", "logic_depth", "verification")
+_COMPARED_COLUMNS = (
+    "cells", "gates_ge", "transistors", "ratio_transistors", "area_um2", "delay_ps", "ratio_delay",
+    "logic_depth", "verification",
+)  # fmt: skip
+_SYNTH_COLUMNS = (
+    "cells", "gates_ge", "transistors", "area_um2", "candidates", "logic_depth", "delay_fo4",
+    "delay_ps", "leakage_nw", "verification",
+)  # fmt: skip
 
 
 @app.callback()
@@ -90,8 +97,9 @@ def root(
     epilog=_epilog(
         "fmacost compare int8 e4m3fn\n"
         "fmacost compare int4 e2m1fn e3m0f --export-md table.md\n"
+        "fmacost compare int8 e4m3fn --technology sky130hd --technology asap7\n"
         "fmacost compare int8 e4m3fn --plot comparison.svg",
-        ("cells", "gates_ge", "transistors", "ratio_transistors", "logic_depth", "verification"),
+        _COMPARED_COLUMNS,
     )
 )
 def compare(
@@ -121,10 +129,11 @@ def compare(
     chosen = tuple(parse_format(text) for text in formats)
     if len(set(chosen)) < max(2, len(chosen)):
         raise InputError(f"compare needs two or more different formats, got {' '.join(formats)}")
-    technologies = _technologies(technology or DEFAULT_TECHNOLOGIES)
+    terminal = Terminal(quiet or bool(context.obj))
+    store = _store(not no_cache, terminal)
+    technologies = _technologies(technology or DEFAULT_TECHNOLOGIES, store)
     exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     _check_plot(plot)
-    terminal = Terminal(quiet or bool(context.obj))
     lines = expand(chosen)
     settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
     measured = _measure_all(units_of(lines), technologies, settings, not no_cache, terminal)
@@ -157,7 +166,7 @@ def compare(
         "fmacost synth fma:e4m3fn\n"
         "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 -t cmos -t cmos2 --export-csv rows.csv\n"
         "fmacost synth fma:e4m3fn --write-netlist fma.v",
-        ("cells", "gates_ge", "transistors", "candidates", "logic_depth", "verification"),
+        _SYNTH_COLUMNS,
     )
 )
 def synth(
@@ -189,11 +198,12 @@ def synth(
 ) -> None:
     """Synthesise units, check the mapped netlists, print what they cost. Default: cmos."""
     operations = _operations(units)
-    technologies = _technologies(technology or DEFAULT_TECHNOLOGIES[:1])
+    terminal = Terminal(quiet or bool(context.obj))
+    store = _store(not no_cache, terminal)
+    technologies = _technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
     exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     if write_netlist is not None:
         _check_netlist_file(write_netlist, len(operations) * len(technologies))
-    terminal = Terminal(quiet or bool(context.obj))
     check_exhaustive(operations if exhaustive else [])
     settings = Settings(
         objective=objective, effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
@@ -241,9 +251,10 @@ def verify(
     --exhaustive. A mismatch prints the operands with both results and exits with 1.
     """
     operations = _operations(units)
-    technologies = _technologies(technology or DEFAULT_TECHNOLOGIES[:1])
-    exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     terminal = Terminal(quiet or bool(context.obj))
+    store = _store(not no_cache, terminal)
+    technologies = _technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
+    exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     check_exhaustive(operations if exhaustive else [])
     settings = Settings(
         objective=objective, effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
@@ -290,7 +301,7 @@ def breakdown(
     (technology,) = _technologies(DEFAULT_TECHNOLOGIES[:1])
     settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
     measured = _measure_all(operations, [technology], settings, not no_cache, terminal)
-    store = None if no_cache else Cache(cache_folder(), terminal.notify)
+    store = _store(not no_cache, terminal)
     found = []
     with terminal.progress(len(operations)) as watcher:
         for operation, made in zip(operations, measured, strict=True):
@@ -503,23 +514,35 @@ def formats(
         terminal.show(tables.format_table(chosen))
 
 
-@app.command(epilog=_epilog("fmacost technologies\nfmacost technologies cmos --json"))
+@app.command(epilog=_epilog("fmacost technologies\nfmacost technologies sky130hd --json"))
 def technologies(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", show_default="all of them")
+        list[str] | None, typer.Argument(metavar="[NAME...]", show_default="a table of all")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """List technologies with their cells and what each one costs."""
-    from fmacost.hw.technology import TECHNOLOGIES
-    from fmacost.reports import tables
+    """List the technologies that are there, or the cells of some and what each one costs.
 
-    chosen = _technologies(names or list(TECHNOLOGIES))
+    A name is a built-in technology, a Liberty file (.lib or .lib.gz), or a library found where kits
+    are kept: NAME@pdk in PDK_ROOT, ~/.ciel or ~/.volare, NAME@orfs in ORFS_ROOT, NAME@qflow.
+    """
+    from fmacost.reports import tables
+    from fmacost.reports.libraries import list_technologies
+
     terminal = Terminal()
-    if json:
-        _write_json([tables.technology_record(t) for t in chosen], terminal)
+    store = _store(True, terminal)
+    if names:
+        chosen = _technologies(names, store)
+        if json:
+            _write_json([tables.technology_record(t) for t in chosen], terminal)
+        else:
+            terminal.show(*tables.technology_parts(chosen))
     else:
-        terminal.show(*tables.technology_parts(chosen))
+        listed = list_technologies(store)
+        if json:
+            _write_json([tables.listed_record(entry) for entry in listed], terminal)
+        else:
+            terminal.show(tables.listed_table(listed))
 
 
 @app.command(epilog=_epilog("fmacost doctor\nfmacost doctor --json"))
@@ -582,7 +605,7 @@ def _measure_all(
     """
     from fmacost.hw.yosys import YosysError
 
-    store = Cache(cache_folder(), terminal.notify) if use_cache else None
+    store = _store(use_cache, terminal)
     pairs = [(operation, technology) for operation in operations for technology in technologies]
     measured = []
     with terminal.progress(len(pairs)) as watcher:
@@ -604,9 +627,13 @@ def _measure_all(
 
 
 def _finish_notice(name: str, made: Measured) -> str:
-    area = "" if made.row.area_um2 is None else f", {made.row.area_um2:,.1f} µm²"
+    sizes = [
+        f"{metric(field).show(value)} {unit}"
+        for field, unit in (("transistors", "transistors"), ("area_um2", "µm²"))
+        if (value := getattr(made.row, field)) is not None
+    ]
     return (
-        f"{name}: {made.row.transistors:,} transistors{area} in {made.seconds:.2f} s, "
+        f"{name}: {', '.join(sizes)} in {made.seconds:.2f} s, "
         f"Yosys ran {made.yosys_seconds:.2f} s over all processes"
     )
 
@@ -657,10 +684,20 @@ def _operations(units: Sequence[str]) -> list[Operation]:
     return list(dict.fromkeys(parse_unit(text) for text in units))
 
 
-def _technologies(names: Iterable[str]) -> list["Technology"]:
-    from fmacost.hw.technology import get_technology
+def _store(use_cache: bool, terminal: Terminal) -> Cache | None:
+    return Cache(cache_folder(), terminal.notify) if use_cache else None
 
-    return [get_technology(name) for name in dict.fromkeys(names)]
+
+def _technologies(names: Iterable[str], store: Cache | None = None) -> list["Technology"]:
+    """Return what was named, each once; ``store`` keeps what was read of files."""
+    from fmacost.reports.libraries import open_technology
+
+    opened = [open_technology(name, store) for name in dict.fromkeys(names)]
+    known: dict[str, Technology] = {}
+    for technology in opened:
+        if known.setdefault(technology.name, technology) is not technology:
+            raise InputError(f"two technologies are named {technology.name}: give one at a time")
+    return opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fmacost.reports.metrics import OBJECTIVE_TEXTS
+from fmacost.reports.metrics import OBJECTIVE_TEXTS, metric
 from fmacost.reports.row import Row
 from fmacost.sim.formats import FixedFormat, FloatFormat, Format, describe, parse_format
 from fmacost.sim.operation import (
@@ -18,7 +18,14 @@ from fmacost.sim.operation import (
 
 SAME = "same format"
 EXACT_PRODUCTS = 32
-_RATIOS = {"transistors": "ratio_transistors", "area_um2": "ratio_area"}
+# The ratios of a comparison, by the field that is divided.
+_RATIOS = {
+    "transistors": "ratio_transistors",
+    "area_um2": "ratio_area",
+    "delay_ps": "ratio_delay",
+}
+# Beside the size of a side, where the technology knows them.
+COMPARED_BESIDE = ("delay_ps",)
 _UNITS = {"transistors": " transistors", "area_um2": " µm²"}
 _FLOAT_ADDENDS = {16: "fp16", 32: "fp32"}
 
@@ -69,12 +76,22 @@ class Comparison:
         unit = line.units[side]
         return None if unit is None else self.rows[str(unit), technology]
 
-    def ratio(self, line: Line, side: int, technology: str) -> float | None:
-        """Return the size of a side over that of the first, None without both."""
-        first, other = (self.row(line, s, technology) for s in (0, side))
-        if first is None or other is None or first.size == 0:
-            return None
-        return other.size / first.size
+    def ratio(self, line: Line, side: int, technology: str, name: str = "size") -> float | None:
+        """Return a field of a side, by default its size, over the first's; None without both."""
+        rows = (self.row(line, s, technology) for s in (0, side))
+        first, other = (None if row is None else getattr(row, name) for row in rows)
+        return None if other is None or not first else float(other / first)
+
+    def size_metric(self, technology: str) -> str:
+        """Return the name of the field that says how large a unit is."""
+        rows = (row for (_, name), row in self.rows.items() if name == technology)
+        return next((row.size_metric for row in rows), "transistors")
+
+    def metrics(self, technology: str) -> tuple[str, ...]:
+        """Return the fields to compare: the size, and what else is known of every row."""
+        rows = [row for (_, name), row in self.rows.items() if name == technology]
+        known = (n for n in COMPARED_BESIDE if all(getattr(r, n) is not None for r in rows))
+        return self.size_metric(technology), *(known if rows else ())
 
     def records(self) -> list[dict[str, Any]]:
         """Return the JSON of every row, with its line and its ratio."""
@@ -85,9 +102,12 @@ class Comparison:
                     row = self.row(line, side, technology)
                     if row is None:
                         continue
-                    ratio = self.ratio(line, side, technology)
-                    extra = {} if ratio is None else {_RATIOS[row.size_metric]: round(ratio, 6)}
-                    records.append({"accumulator": line.accumulator, **row.to_json(), **extra})
+                    ratios = {
+                        _RATIOS[name]: round(ratio, 6)
+                        for name in (row.size_metric, *COMPARED_BESIDE)
+                        if (ratio := self.ratio(line, side, technology, name)) is not None
+                    }
+                    records.append({"accumulator": line.accumulator, **row.to_json(), **ratios})
         return records
 
     def answer(self) -> str:
@@ -139,7 +159,7 @@ class Comparison:
 
 
 def _size(row: Row, unit: str = "") -> str:
-    size = f"{row.transistors:,}" if row.area_um2 is None else f"{row.area_um2:,.1f}"
+    size = metric(row.size_metric).show(row.size)
     gates = f"{row.gates_ge:,.1f} gate equivalents"
     return f"{size}{unit} ({gates}, {row.cells:,} cells)"
 

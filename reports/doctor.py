@@ -80,7 +80,7 @@ def _tiny(watcher: Watcher) -> Check:
         return Check(name, False, str(error))
     proof = made.row.verification
     detail = (
-        f"{made.row.transistors} transistors, {proof.vectors} inputs checked, "
+        f"{made.row.counted_transistors} transistors, {proof.vectors} inputs checked, "
         f"{proof.mismatches} differ, {made.seconds:.1f} s"
     )
     return Check(name, proof.is_proven, detail)

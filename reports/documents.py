@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from fmacost.hw.technology import get_technology
+from fmacost.hw.technology import TECHNOLOGIES, get_technology
 from fmacost.hw.yosys import YosysError
 from fmacost.reports import ablate, accumulators, breakdown
 from fmacost.reports.cache import Cache, cache_folder
@@ -149,6 +149,7 @@ AREA_PEERS = (
     AreaPeer("mul:int8", "EvoApproxLib, its exact one", 409, 310, "S1"),
 )
 AREA_TECHNOLOGY = "nangate45"
+LIBRARY_PAIRS = (("fma:int8", "fma:e4m3fn"), ("fma:int8+int32", "fma:e4m3fn+fp32"))
 # Minutes for each: on a page of its own, which `make docs-max` makes.
 MAX_PAGE = "max.md"
 MAX_UNITS = ("fma:e4m3fn", "fma:e5m2", "fma:int8+int32", "mul:int8", "mul:e4m3fn")
@@ -344,7 +345,7 @@ def _baseline(rows: Rows) -> str:
                 _code(unit),
                 *_texts(row, "transistors"),
                 *_texts(other, "transistors"),
-                show_ratio(other.transistors / row.transistors),
+                show_ratio(other.counted_transistors / row.counted_transistors),
                 *(f"{share:.0%}" for share in _shares(row)),
             ]
         )
@@ -360,7 +361,7 @@ def _shares(row: Row) -> tuple[float, float, float]:
     for name, n in row.cell_counts.items():
         kind = 0 if name in SIMPLE_CELLS else 1 if name.startswith(COMPOUND_PREFIXES) else 2
         sums[kind] += costs[name] * n
-    simple, compound, other = (total / row.transistors for total in sums)
+    simple, compound, other = (total / row.counted_transistors for total in sums)
     return simple, compound, other
 
 
@@ -385,7 +386,7 @@ def _unit_table(rows: Rows, units: Sequence[str]) -> str:
             [
                 _code(row.unit),
                 *_texts(row, "cells", "gates_ge", "transistors"),
-                show_ratio(row.transistors / first.transistors),
+                show_ratio(row.counted_transistors / first.counted_transistors),
                 *_texts(row, "logic_depth", "verification"),
             ]
         )
@@ -418,7 +419,7 @@ def _breakdown(rows: Rows) -> str:
         add(f"**{group}**", [b.groups.get(group) for b in found])
     add("sum of the stages", [b.total for b in found])
     add("saved by flattening", [b.saved for b in found])
-    add("flattened, proven", [b.row.transistors for b in found])
+    add("flattened, proven", [b.row.counted_transistors for b in found])
     headings = ["stage"]
     for b in found:
         headings += [_code(b.row.unit), "%"]
@@ -443,11 +444,11 @@ def _variants(rows: Rows, unit: str) -> tuple[Sequence[ablate.Variant], dict[str
 def _ablation(rows: Rows, unit: str) -> str:
     """Return a unit without each of its features, one at a time."""
     found, known = _variants(rows, unit)
-    whole = known[unit].transistors
+    whole = known[unit].counted_transistors
     body = []
     for variant in found:
         row = known[str(variant.operation)]
-        difference = row.transistors - whole
+        difference = row.counted_transistors - whole
         is_whole = variant.feature == ablate.WHOLE
         change = ["", ""] if is_whole else [f"{difference:+,}", f"{difference / whole:+.1%}"]
         cells = [*_texts(row, "transistors"), *change, *_texts(row, "verification")]
@@ -468,7 +469,8 @@ def _features(rows: Rows) -> str:
     """Return the sentence of the README about what features cost."""
 
     def change(options: str) -> str:
-        return f"{rows(f'{FLOAT}{options}').transistors / rows(FLOAT).transistors - 1:+.1%}"
+        ratio = rows(f"{FLOAT}{options}").counted_transistors / rows(FLOAT).counted_transistors
+        return f"{ratio - 1:+.1%}"
 
     return _prose(
         f"`{FLOAT}` changes by {change(',daz,ftz')} without subnormals, by {change(',rtz')} where "
@@ -493,7 +495,7 @@ def _accumulators(rows: Rows) -> str:
             row, ratio = matrix.row(line, side), matrix.ratio(line, side)
             if row is None or ratio is None:
                 raise DocumentError(f"no {fmt.name} in '{line.accumulator}'")
-            cells.append(f"{show_count(row.transistors)} ({show_ratio(ratio)})")
+            cells.append(f"{show_count(row.counted_transistors)} ({show_ratio(ratio)})")
         body.append(cells)
     headings = ["operands", *(line.accumulator for line in matrix.lines)]
     return _table(headings, body, numbers=range(1, len(headings)))
@@ -529,21 +531,20 @@ def _speed(rows: Rows) -> str:
     parts = []
     for objective in OBJECTIVES:
         one, other = (rows(unit, objective=objective) for unit in USUAL)
-        parts.append(
-            f"for {objective} {show_ratio(other.transistors / one.transistors)} the transistors "
-            f"at {show_ratio(other.delay_fo4 / one.delay_fo4)} the delay"
-        )
+        size = show_ratio(other.counted_transistors / one.counted_transistors)
+        delay = show_ratio((other.delay_fo4 or 0) / (one.delay_fo4 or 1))
+        parts.append(f"for {objective} {size} the transistors at {delay} the delay")
     return _prose(f"`{second}` over `{first}`: {'; '.join(parts)}.")
 
 
 def _peer_table(rows: Rows, ours: Sequence[str], peers: Sequence[Peer]) -> str:
     """Return our units in cmos2, then those of others; ratios are over the first of ours."""
     technology = DEFAULT_TECHNOLOGIES[1]
-    first = rows(ours[0], technology).transistors
+    first = rows(ours[0], technology).counted_transistors
     body = []
     for unit in ours:
         row = rows(unit, technology)
-        counts = [*_texts(row, "cells", "transistors"), show_ratio(row.transistors / first)]
+        counts = [*_texts(row, "cells", "transistors"), show_ratio(row.counted_transistors / first)]
         body.append(["ours", _code(unit), *counts, *_texts(row, "logic_depth")])
     for peer in peers:
         cells, depth = ("" if n is None else show_count(n) for n in (peer.cells, peer.depth))
@@ -576,6 +577,23 @@ def _areas(rows: Rows) -> str:
     headings = ["unit", "µm²", "GE", "transistors", "verified"]
     headings += ["smallest of others", "its µm²", "mapped by `abc`", "/ ours"]
     return _table(headings, body, numbers=range(1, 4))
+
+
+def _libraries(rows: Rows) -> str:
+    """Return int8 against e4m3fn in every library with areas: sizes, delays and their ratios."""
+    body = []
+    for name, technology in TECHNOLOGIES.items():
+        if technology.area_um2 is None:
+            continue
+        for units in LIBRARY_PAIRS:
+            first, other = (rows(unit, name) for unit in units)
+            size = show_ratio(other.size / first.size)
+            delay = show_ratio((other.delay_ps or 0) / (first.delay_ps or 1))
+            cells = [*_texts(first, "area_um2"), *_texts(other, "area_um2"), size]
+            cells += [*_texts(first, "delay_ps"), *_texts(other, "delay_ps"), delay]
+            body.append([_code(name), " and ".join(map(_code, units)), *cells])
+    headings = ["library", "units", "µm²", "µm²", "ratio", "ps", "ps", "ratio"]
+    return _table(headings, body, numbers=range(2, 8))
 
 
 def _max_table(rows: Rows, technology: str, units: Sequence[str]) -> str:
@@ -644,6 +662,7 @@ NUMBERS: Mapping[str, Callable[[Rows], str]] = {
     "peers-float": _peers_float,
     "peers-integer": _peers_integer,
     "areas": _areas,
+    "libraries": _libraries,
     "max": _max,
     "max-areas": _max_areas,
     "kulisch": _kulisch,

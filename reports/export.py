@@ -27,6 +27,8 @@ _PAPER_COLUMNS = (
     "ratio_transistors",
     "area_um2",
     "ratio_area",
+    "delay_ps",
+    "ratio_delay",
     "logic_depth",
     "verification",
 )

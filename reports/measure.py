@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # As sim.check has them, which is not imported for them: it loads NumPy.
 ALWAYS_EXHAUSTIVE_BITS = 24
 MAX_EXHAUSTIVE_BITS = 32
-_SOURCE_SUFFIXES = (".py", ".v", ".lib")
+_SOURCE_SUFFIXES = (".py", ".v", ".lib", ".json")
 
 
 class Watcher(Protocol):
@@ -255,7 +255,7 @@ def _build(
         timeout_s=settings.timeout_s,
         progress=watcher.part,
     )
-    sizes = sorted(round(candidate.cost, 3) for candidate in made.candidates)
+    sizes = sorted(round(candidate.cost, 6) for candidate in made.candidates)
     return _Built(
         netlist=made.netlist,
         architecture=made.architecture,
@@ -297,9 +297,12 @@ def _row(
     proof: Proof,
     key: Mapping[str, Any],
 ) -> Row:
+    from fmacost.hw.static_timing import delay_ps
     from fmacost.hw.timing import delay_fo4
 
-    counts = built.netlist.count()
+    netlist = built.netlist
+    in_fo4 = delay_fo4(netlist, technology) if technology.has_delays else None
+    in_ps = delay_ps(netlist, technology) if technology.characterisation else None
     return Row(
         unit=str(operation),
         technology=technology.name,
@@ -307,16 +310,22 @@ def _row(
         effort=key["effort"],
         recipe=built.recipe,
         architecture=built.architecture,
-        cells=len(built.netlist.cells),
-        transistors=technology.transistor_count(built.netlist),
-        area_um2=technology.area(built.netlist),
-        gates_ge=technology.gates_ge(built.netlist),
-        logic_depth=built.netlist.depth,
-        delay_fo4=round(delay_fo4(built.netlist, technology), 3),
-        cell_counts=counts,
+        cells=len(netlist.cells),
+        transistors=technology.transistor_count(netlist) if technology.transistors else None,
+        area_um2=technology.area(netlist),
+        gates_ge=technology.gates_ge(netlist),
+        logic_depth=netlist.depth,
+        delay_fo4=_rounded(in_fo4),
+        delay_ps=_rounded(in_ps),
+        leakage_nw=_rounded(technology.leakage_nw(netlist), 6),
+        cell_counts=netlist.count(),
         candidates=built.candidates,
         verification=proof,
         semantics=semantics(operation),
         versions=key["versions"],
         digest=digest_of(key),
     )
+
+
+def _rounded(value: float | None, digits: int = 3) -> float | None:
+    return None if value is None else round(value, digits)

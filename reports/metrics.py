@@ -59,8 +59,10 @@ def show_count(value: int) -> str:
 
 
 def show_size(value: float) -> str:
-    """Return transistors as an integer, or an area with one decimal."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+    """Return transistors as an integer; an area or delay with one decimal, or four digits."""
+    if isinstance(value, int):
+        return show_count(value)
+    return f"{value:,.1f}" if value >= 100 else f"{value:.4g}"
 
 
 def show_ratio(value: float) -> str:
@@ -130,7 +132,7 @@ METRICS: tuple[Metric, ...] = (
         "area (or transistors, where there is none) over that of the technology's two-input NAND",
         "{:,.1f}".format,
     ),
-    _quantity("area_um2", "µm²", "µm²", "sum of the areas of all mapped cells", "{:,.1f}".format),
+    _quantity("area_um2", "µm²", "µm²", "sum of the areas of all mapped cells", show_size),
     _quantity(
         "transistors", "transistors", "transistors", "sum of the transistors of all mapped cells"
     ),
@@ -155,8 +157,32 @@ METRICS: tuple[Metric, ...] = (
         "delay_fo4",
         "FO4",
         "delays of an inverter that drives four",
-        "delay of the critical path by logical effort, no wires, no sizing",
+        "delay of the critical path, no wires, no sizing: by logical effort, or the delay in ps "
+        "over that of the library's own inverter",
         "{:,.1f}".format,
+    ),
+    _quantity(
+        "delay_ps",
+        "ps",
+        "ps",
+        "delay of the critical path by the library's delays, each output a load of four "
+        "inverters, no wires, no sizing",
+        show_size,
+    ),
+    Metric(
+        "ratio_delay",
+        "ratio",
+        "1",
+        "delay in ps over that of the first format in the same line and technology",
+        Better.LOWER,
+        show_ratio,
+    ),
+    _quantity(
+        "leakage_nw",
+        "nW leakage",
+        "nW",
+        "leakage of all mapped cells, the mean over the states of their inputs",
+        "{:,.4g}".format,
     ),
     _fact(
         "candidates",

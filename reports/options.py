@@ -36,7 +36,11 @@ FormatTexts = Annotated[
 TechnologyNames = Annotated[
     list[str] | None,
     typer.Option(
-        "--technology", "-t", metavar="NAME", help="May be given several times.", show_default=False
+        "--technology",
+        "-t",
+        metavar="NAME|FILE",
+        help="As 'fmacost technologies' lists, or a Liberty file; may be given several times.",
+        show_default=False,
     ),
 ]
 EffortName = Annotated[

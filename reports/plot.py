@@ -1,4 +1,4 @@
-"""Comparisons, stages and accumulators as pictures: bars of transistors, without a display.
+"""Comparisons, stages and accumulators as pictures: bars of sizes, without a display.
 
 Colours are told apart by colour-blind eyes (Okabe and Ito 2008) and in grey, hatches help both.
 The same comparison gives the same bytes with the same matplotlib.
@@ -15,7 +15,7 @@ from fmacost.reports.breakdown import Breakdown, stage_names
 from fmacost.reports.compare import Comparison
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import check_writable, write_output
-from fmacost.reports.metrics import show_ratio
+from fmacost.reports.metrics import metric, show_ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,14 +64,16 @@ def draw(comparison: Comparison, suffix: str) -> bytes:
     columns = len(comparison.technologies)
 
     def paint(figure: "Figure") -> None:
-        axes = figure.subplots(1, columns, sharey=True, squeeze=False)[0]
-        for ax, technology in zip(axes, comparison.technologies, strict=True):
+        sizes = [metric(comparison.size_metric(name)).heading for name in comparison.technologies]
+        axes = figure.subplots(1, columns, sharey=len(set(sizes)) == 1, squeeze=False)[0]
+        for ax, technology, size in zip(axes, comparison.technologies, sizes, strict=True):
             _draw_bars(ax, comparison, technology)
-        axes[0].set_ylabel("transistors")
+            ax.set_ylabel(size)
+            ax.label_outer()
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, title="operands", frameon=False, loc="outside right upper")
         names = " against ".join(fmt.name for fmt in comparison.formats)
-        figure.suptitle(f"Transistors of fused multiply-add units: {names}")
+        figure.suptitle(f"Fused multiply-add units: {names}")
 
     return _render((1.2 + 5.6 * columns, 4.6), paint, suffix)
 
@@ -100,10 +102,12 @@ def draw_breakdown(breakdowns: Sequence[Breakdown], suffix: str) -> bytes:
             for text in ax.bar_label(bars, labels, label_type="center", fontsize=8):
                 text.set_bbox(box if text.get_text() else None)
         for place, b in zip(places, breakdowns, strict=True):
-            ax.hlines(b.row.transistors, place - 0.38, place + 0.38, color="black", linestyle="--")
-            flat = f"sum {b.total:,}, flattened {b.row.transistors:,}"
+            ax.hlines(
+                b.row.counted_transistors, place - 0.38, place + 0.38, color="black", linestyle="--"
+            )
+            flat = f"sum {b.total:,}, flattened {b.row.counted_transistors:,}"
             mark = "" if b.row.verification.is_proven else "\nNOT VERIFIED"
-            top = max(b.total, b.row.transistors)
+            top = max(b.total, b.row.counted_transistors)
             ax.annotate(f"{flat}{mark}", (place, top), (0, 3), textcoords="offset points",
                         ha="center", va="bottom", fontsize=8)  # fmt: skip
         ax.set_xticks(places, [b.row.unit for b in breakdowns])
@@ -129,7 +133,7 @@ def draw_accumulators(matrix: Matrix, suffix: str) -> bytes:
             known = {side: row for side, row in rows.items() if row is not None}
             bars = ax.bar(
                 [side + (i - (len(matrix.lines) - 1) / 2) * width for side in known],
-                [row.transistors for row in known.values()], width, label=line.accumulator,
+                [row.counted_transistors for row in known.values()], width, label=line.accumulator,
                 color=colour, hatch=hatch, edgecolor="black", linewidth=0.6,
             )  # fmt: skip
             marks = ["" if r.verification.is_proven else "NOT VERIFIED" for r in known.values()]
@@ -181,9 +185,9 @@ def _draw_bars(ax: "Axes", comparison: Comparison, technology: str) -> None:
             ratio = comparison.ratio(line, side, technology) if side else None
             mark = "" if row.verification.is_proven else "\nNOT VERIFIED"
             places.append(i + (side - (sides - 1) / 2) * width)
-            heights.append(row.transistors)
+            heights.append(row.size)
             times = f"\n{show_ratio(ratio)}" if ratio else ""
-            labels.append(f"{row.transistors:,}{times}{mark}")
+            labels.append(f"{metric(row.size_metric).show(row.size)}{times}{mark}")
         bars = ax.bar(
             places, heights, width, label=fmt.name, color=colour, hatch=hatch,
             edgecolor="black", linewidth=0.6,

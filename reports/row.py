@@ -58,11 +58,13 @@ class Row:
     recipe: str
     architecture: str
     cells: int
-    transistors: int
+    transistors: int | None = None  # where the library says how many its cells have
     area_um2: float | None = None  # in a technology that has areas
     gates_ge: float  # cost over that of the technology's NAND2
     logic_depth: int
-    delay_fo4: float
+    delay_fo4: float | None = None  # in a technology that has delays
+    delay_ps: float | None = None  # in one that has them in ps
+    leakage_nw: float | None = None
     cell_counts: dict[str, int]
     candidates: Spread
     verification: Proof
@@ -79,7 +81,14 @@ class Row:
     @property
     def size(self) -> float:
         """Value of that field."""
-        return self.transistors if self.area_um2 is None else self.area_um2
+        return self.counted_transistors if self.area_um2 is None else self.area_um2
+
+    @property
+    def counted_transistors(self) -> int:
+        """The transistors; RowError where the technology does not say them."""
+        if self.transistors is None:
+            raise RowError(f"{self.technology} does not say the transistors of {self.unit}")
+        return self.transistors
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as JSON values, its fields in order of declaration."""
@@ -114,11 +123,13 @@ class Row:
             recipe=_member(record, "recipe", str),
             architecture=_member(record, "architecture", str),
             cells=_count(record, "cells"),
-            transistors=_count(record, "transistors"),
+            transistors=_optional_count(record, "transistors"),
             area_um2=_optional(record, "area_um2"),
             gates_ge=_quantity(record, "gates_ge"),
             logic_depth=_count(record, "logic_depth"),
-            delay_fo4=_quantity(record, "delay_fo4"),
+            delay_fo4=_optional(record, "delay_fo4"),
+            delay_ps=_optional(record, "delay_ps"),
+            leakage_nw=_optional(record, "leakage_nw"),
             cell_counts=_counts(record, "cell_counts"),
             candidates=read_spread(_member(record, "candidates", dict)),
             verification=_proof(_member(record, "verification", dict)),
@@ -182,6 +193,10 @@ def _quantity(record: Mapping[str, Any], name: str, where: str = "") -> float:
 
 def _optional(record: Mapping[str, Any], name: str) -> float | None:
     return None if record.get(name) is None else _quantity(record, name)
+
+
+def _optional_count(record: Mapping[str, Any], name: str) -> int | None:
+    return None if record.get(name) is None else _count(record, name)
 
 
 def _counts(record: Mapping[str, Any], name: str, where: str = "") -> dict[str, int]:

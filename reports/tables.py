@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fmacost.reports.compare import Comparison, units_of
+from fmacost.reports.errors import printable
 from fmacost.reports.metrics import OBJECTIVE_TEXTS, Better, metric, show_ratio
 from fmacost.reports.row import Row
 from fmacost.sim.formats import FixedFormat, FloatFormat, Format, describe, format_value
@@ -16,11 +17,12 @@ from fmacost.sim.operation import Operation, semantics
 if TYPE_CHECKING:
     from fmacost.hw.technology import Technology
     from fmacost.reports.bench import Figure
+    from fmacost.reports.libraries import Listed
 
 UNPROVEN = "bold red"
 SYNTH_COLUMNS = (
     "unit", "technology", "cells", "gates_ge", "transistors", "area_um2", "candidates",
-    "logic_depth", "delay_fo4", "recipe", "verification",
+    "logic_depth", "delay_fo4", "delay_ps", "leakage_nw", "recipe", "verification",
 )  # fmt: skip
 VERIFY_COLUMNS = ("unit", "technology", "verification_method", "vectors", "mismatches", "regions")
 FORMAT_COLUMNS = (
@@ -57,8 +59,9 @@ def comparison_table(comparison: Comparison) -> Table:
     first = comparison.formats[0].name
     headings = [("accumulator", False), ("unit", False), ("cells", True), ("GE", True)]
     for technology in comparison.technologies:
-        size = metric(_size_metric(comparison, technology)).heading
-        headings += [(f"{size} {technology}", True), (f"/ {first}", True)]
+        for name in comparison.metrics(technology):
+            heading = f"{metric(name).heading} {technology}"
+            headings += [(heading, True), (f"/ {first}", True)]
     headings += [("depth", True), ("verified", False)]
     made = table(headings, [])
     for line in comparison.lines:
@@ -72,22 +75,18 @@ def comparison_table(comparison: Comparison) -> Table:
             rest = [comparison.row(line, side, technology) for technology in others]
             cells = [row.unit, _text("cells", row), _text("gates_ge", row)]
             for technology, entry in zip(comparison.technologies, [row, *rest], strict=True):
-                ratio = comparison.ratio(line, side, technology) if side else None
-                cells += [
-                    "-" if entry is None else _text(entry.size_metric, entry),
-                    "" if ratio is None else show_ratio(ratio),
-                ]
+                for name in comparison.metrics(technology):
+                    ratio = comparison.ratio(line, side, technology, name) if side else None
+                    cells += [
+                        "-" if entry is None else _text(name, entry),
+                        "" if ratio is None else show_ratio(ratio),
+                    ]
             unproven = [r for r in (row, *rest) if r and not r.verification.is_proven]
             verified = _text("verification", (unproven or [row])[0])
             style = UNPROVEN if unproven else ""
             cells += [_text("logic_depth", row), verified]
             made.add_row(label, *(Text(c, style) for c in cells), end_section=is_last)
     return made
-
-
-def _size_metric(comparison: Comparison, technology: str) -> str:
-    rows = (row for (_, name), row in comparison.rows.items() if name == technology)
-    return next((row.size_metric for row in rows), "transistors")
 
 
 def comparison_notes(
@@ -102,6 +101,7 @@ def comparison_notes(
     lines += [f"- {text}" for text in _unit_notes(units_of(comparison.lines), comparison.formats)]
     for t in technologies:
         lines.append(f"- {t.name}: {t.description} (source: {t.source})")
+        lines += [f"- {t.name}: {note}" for note in _delay_notes(t)]
         lines.append(f"- {t.name}: {_recipe_note([r for r in rows if r.technology == t.name])}")
     unit = "transistors" if headline.area_um2 is None else "µm²"
     lines.append(
@@ -220,11 +220,50 @@ def technology_record(technology: "Technology") -> dict[str, Any]:
     return {
         "name": technology.name,
         "description": technology.description,
-        "source": technology.source,
+        **_summary(technology),
         "gate_equivalent": technology.nand2,
-        "cells": dict(technology.transistors),
+        "cells": {name: technology.transistors.get(name) for name in technology.cells},
         "area_um2": None if technology.area_um2 is None else dict(technology.area_um2),
     }
+
+
+def listed_record(entry: "Listed") -> dict[str, Any]:
+    """Return the JSON of a technology in a list of what is there."""
+    if entry.technology is None:
+        return {"name": entry.name, "source": entry.source, "error": entry.error}
+    summary = {**_summary(entry.technology), "source": entry.source}
+    return {"name": entry.name, **summary, "cell_count": len(entry.technology.cells)}
+
+
+def _summary(technology: "Technology") -> dict[str, Any]:
+    known = technology.characterisation
+    has_area = technology.area_um2 is not None
+    return {
+        "source": technology.source,
+        "licence": technology.licence or None,
+        "nand2_um2": technology.cell_cost[technology.nand2] if has_area else None,
+        "fo4_ps": None if known is None else known.fo4_ps,
+        "corner": None if known is None else known.corner,
+        "fit": None if known is None else known.fit,
+    }
+
+
+def listed_table(listed: Sequence["Listed"]) -> Table:
+    """Return what technologies there are: built in, then found."""
+    headings = [("technology", False), ("cells", True), ("NAND2 µm²", True), ("FO4 ps", True)]
+    headings += [("corner", False), ("licence", False), ("source", False)]
+    fields = ("cell_count", "nand2_um2", "fo4_ps", "corner", "licence")
+
+    def cells(entry: "Listed") -> list[str | Text]:
+        record = listed_record(entry)
+        if entry.technology is None:
+            reason = Text(entry.error, UNPROVEN)
+            return [entry.name, *(["-"] * len(fields)), reason]
+        known = ("-" if record[name] is None else record[name] for name in fields)
+        shown = [f"{value:.5g}" if isinstance(value, float) else str(value) for value in known]
+        return [entry.name, *shown, printable(entry.source)]
+
+    return table(headings, map(cells, listed))
 
 
 def technology_parts(technologies: Sequence["Technology"]) -> list[str]:
@@ -232,11 +271,27 @@ def technology_parts(technologies: Sequence["Technology"]) -> list[str]:
     parts = []
     for t in technologies:
         lines = [f"{t.name}: {t.description}", f"- source: {t.source}"]
-        lines += [f"- gate equivalent: {t.nand2}", f"- transistors: {_pairs(t.transistors)}"]
+        if t.licence:
+            lines.append(f"- licence of the facts: {t.licence}")
+        lines += [f"- {note}" for note in _delay_notes(t)]
+        if t.flip_flop is not None:
+            lines.append(f"- flip-flop: {t.flip_flop.cell}")
+        lines.append(f"- gate equivalent: {t.nand2}")
+        if t.transistors:
+            lines.append(f"- transistors: {_pairs(t.transistors)}")
         if t.area_um2 is not None:
             lines.append(f"- areas in µm²: {_pairs(t.area_um2)}")
         parts.append("\n".join([*lines, ""]))
     return parts
+
+
+def _delay_notes(technology: "Technology") -> list[str]:
+    """Return the corner of a library, and how good its delays are."""
+    known = technology.characterisation
+    if known is None:
+        return []
+    fit = f"; delays are fitted: {known.fit}" if known.fit else ""
+    return [f"corner {known.corner}, FO4 {known.fo4_ps:g} ps{fit}"]
 
 
 def _pairs(costs: Mapping[str, float]) -> str:

@@ -372,7 +372,12 @@ def test_formats_lists_what_the_field_uses(capsys: pytest.CaptureFixture[str]) -
 
 def test_technologies_lists_cells(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["technologies"]) == 0
-    assert "FA 28" in capsys.readouterr().out
+    listed = capsys.readouterr().out
+    assert re.search(r"^sky130hd +76 +3\.7536 +80\.\d+ +tt, 25 C, 1\.8 V +Apache", listed, re.M)
+    assert run(["technologies", "cmos", "asap7"]) == 0
+    assert "FA 28" in (shown := capsys.readouterr().out)
+    assert "licence of the facts: BSD-3-Clause" in shown
+    assert "corner TT, 25 C, 0.7 V, FO4 19.54 ps; delays are fitted: -6.8% to" in shown
     assert run(["technologies", "cmos2", "--json"]) == 0
     assert rows_of(capsys.readouterr().out)[0]["cells"] == {"NOT": 2, "NAND": 4, "NOR": 4}
 

@@ -1,9 +1,12 @@
 """What a comparison expands to, its ratios, and what it says."""
 
+import io
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from fmacost.hw.technology import get_technology
 from fmacost.reports import tables
@@ -166,3 +169,27 @@ def test_every_unit_of_a_line_reads_back(names: tuple[str, ...]) -> None:
 
     for unit in units_of(expand([parse_format(name) for name in names])):
         assert parse_unit(str(unit)) == unit
+
+
+def test_delays_are_compared_where_a_technology_has_them() -> None:
+    plain = make_comparison("int8", "e4m3fn")
+    delays = {"fma:int8": 2000.0, "fma:e4m3fn": 5000.0}
+    rows = {
+        key: replace(row, area_um2=10.5, transistors=None, delay_ps=delays.get(key[0], 1.0))
+        if key[1] == "cmos2"
+        else row
+        for key, row in plain.rows.items()
+    }
+    comparison = replace(plain, rows=rows)
+    assert comparison.metrics("cmos") == ("transistors",)
+    assert comparison.metrics("cmos2") == ("area_um2", "delay_ps")
+    records = {(r["unit"], r["technology"]): r for r in comparison.records()}
+    record = records["fma:e4m3fn", "cmos2"]
+    assert (record["ratio_area"], record["ratio_delay"]) == (1.0, 2.5)
+    assert "ratio_transistors" not in record
+    assert "ratio_delay" not in records["fma:e4m3fn", "cmos"]
+    console = Console(width=300, record=True, file=io.StringIO())
+    console.print(tables.comparison_table(comparison))
+    shown = console.export_text()
+    assert re.search(r"transistors cmos +/ int8 +µm² cmos2 +/ int8 +ps cmos2 +/ int8", shown)
+    assert re.search(r"fma:e4m3fn .* 10\.5 +1\.00x +5,000\.0 +2\.50x", shown)

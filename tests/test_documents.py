@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from fmacost.hw.technology import TECHNOLOGIES
 from fmacost.reports import documents
 from fmacost.reports.commands import app
 from fmacost.reports.documents import DocumentError, Rows, output_of, regions, render, run_block
@@ -189,7 +190,11 @@ def test_quoted_commands_are_accepted(command: str) -> None:
             chosen = inner.params
     for text in chosen.get("units") or []:
         parse_unit(text)
-    for text in [*(chosen.get("formats") or []), *(chosen.get("names") or [])]:
+    names = chosen.get("names") or []
+    if name == "technologies":
+        assert set(names) <= set(TECHNOLOGIES)
+        names = []
+    for text in [*(chosen.get("formats") or []), *names]:
         parse_format(text)
     for text in filter(None, (chosen.get("to"), chosen.get("from_"))):
         parse_format(text)
