@@ -56,8 +56,8 @@ def test_uniform_codes_are_every_code() -> None:
 
 @pytest.mark.parametrize(
     ("text", "sigma"),
-    [("e4m3fn", 1), ("fp32", 1), ("e2m1fn", 1), ("int8", 128 / 3), ("uint8", 85), ("int1", 1 / 3), ("e0m0f", 1 / 3),
-     ("fixed2.6", 2 / 3), ("e2m3b3f", 1.875 / 3)],
+    [("e4m3fn", 1), ("fp32", 1), ("e2m1fn", 1), ("int8", 128 / 3), ("uint8", 85), ("int1", 1 / 3),
+     ("e0m0f", 1 / 3), ("fixed2.6", 2 / 3), ("e2m3b3f", 1.875 / 3)],
 )  # fmt: skip
 def test_scale_of_gaussian_operands(text: str, sigma: float) -> None:
     assert scale(parse_format(text)) == pytest.approx(sigma)
