@@ -1,11 +1,11 @@
 """Energy of a netlist from how often its nets change.
 
 A change of a net charges or discharges the input pins that it leads to: half of C V². What the
-driving cell spends beside that is its internal energy for a change of the output; a change of an
-input pin that no output follows has an internal energy of its own (Liberty User Guide volume 1,
-"internal_power"). There are no wires. An output port drives nothing: the pins that it will lead to
-are the input pins of the next unit, and each unit pays for its own, so that a chain counts every
-net once.
+driving cell spends beside that is its internal energy for a change of the output. A change of an
+input pin may have an internal energy of its own, which is added whether an output follows or not,
+as OpenSTA does (Liberty User Guide volume 1, "internal_power"). There are no wires. An output port
+drives nothing: the pins that it will lead to are the input pins of the next unit, and each unit
+pays for its own, so that a chain counts every net once.
 
 Where a technology has no energies, the switched gate capacitance stands for them, in input
 capacitances of the unit inverter of ``hw.timing``: that of nets alone, without what is inside of
@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from fmacost.hw.characterisation import Characterisation
 from fmacost.hw.technology import Technology, TechnologyError
 from fmacost.sim.netlist import Netlist
-
-Idle = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +41,12 @@ class Spent:
         return self.inputs + self.nets + (self.internal or 0.0)
 
 
-def energy_fj(
-    netlist: Netlist, technology: Technology, toggles: Mapping[int, int], idle: Idle
-) -> Spent:
+def energy_fj(netlist: Netlist, technology: Technology, toggles: Mapping[int, int]) -> Spent:
     """Return the energy of all changes together.
 
     Parameters
     ----------
     toggles : changes of each net
-    idle : for cell and input pin, changes of the pin that no output of the cell follows
 
     Raises
     ------
@@ -61,12 +56,9 @@ def energy_fj(
     known = _characterisation(netlist, technology)
     internal = 0.0
     for cell in netlist.cells:
-        of_outputs = known.output_energy_fj[cell.type]
         of_inputs = known.input_energy_fj.get(cell.type, {})
-        for pin, _ in netlist.library[cell.type].outputs:
-            internal += toggles[cell.pins[pin]] * of_outputs.get(pin, 0.0)
-        for pin, each in of_inputs.items():
-            internal += idle.get((cell.name, pin), 0) * each
+        for pin, each in {**known.output_energy_fj[cell.type], **of_inputs}.items():
+            internal += toggles[cell.pins[pin]] * each
     inputs, nets = _switched(netlist, toggles, known.capacitance_ff)
     half_v2 = known.voltage_v**2 / 2
     return Spent(inputs * half_v2, nets * half_v2, internal)

@@ -9,7 +9,7 @@ beyond those without delays are glitches.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -20,7 +20,7 @@ from fmacost.sim.codec import Codes
 from fmacost.sim.evaluate import Planes, Program, pack_planes
 from fmacost.sim.netlist import Cell, CellType, Netlist
 
-_BLOCK = 1 << 16  # steps at once: 8 KiB a net
+_BLOCK = 1 << 16  # steps at once: 8 KiB for each net
 _NETS = "*"  # the port of all nets
 
 
@@ -32,13 +32,10 @@ class Activity:
     ----------
     steps : from one vector to the next, one fewer than there are vectors
     toggles : changes of each net, constants 0 and 1 included, over all steps
-    idle : for each cell and input pin (their names), changes of the pin that no output of the
-        cell follows
     """
 
     steps: int
     toggles: dict[int, int]
-    idle: dict[tuple[str, str], int]
 
 
 def replay(netlist: Netlist, codes: Mapping[str, Codes], *, glitches: bool = False) -> Activity:
@@ -62,22 +59,21 @@ def replay(netlist: Netlist, codes: Mapping[str, Codes], *, glitches: bool = Fal
         raise ValueError(f"every input needs the same number of vectors, at least 2, not {lengths}")
     steps = lengths[0] - 1
     machine = _Machine(netlist)
-    toggles: Counter[int] = Counter(dict.fromkeys(machine.nets, 0))
-    idle: Counter[tuple[str, str]] = Counter()
+    toggles = dict.fromkeys(machine.nets, 0)
     for start in range(0, steps, _BLOCK):
         end = min(start + _BLOCK, steps)
         before, after = (
             machine.settle({name: port[i : end + i - start] for name, port in codes.items()})
             for i in (start, start + 1)
         )
-        for changes, answers in machine.waves(before, after, glitches=glitches):
-            toggles.update({net: _ones(change) for net, change in changes.items()})
-            idle.update(dict(machine.idle(changes, answers)))
-    return Activity(steps, dict(toggles), dict(idle))
+        waves = machine.waves(before, after) if glitches else [_changes(before, after)]
+        for changes in waves:
+            for net, change in changes.items():
+                toggles[net] += int(np.bitwise_count(change).sum())
+    return Activity(steps, toggles)
 
 
-# What a cell does in answer to changes of its inputs: the changes of its outputs.
-_Answers: TypeAlias = list[tuple[Cell, list[Planes]]]
+_Values: TypeAlias = dict[int, Planes]  # of nets
 
 
 class _Machine:
@@ -100,57 +96,34 @@ class _Machine:
             for pin in self._kinds[cell.type].inputs:
                 self._readers[cell.pins[pin]].append(cell)
 
-    def settle(self, codes: Mapping[str, Codes]) -> dict[int, Planes]:
+    def settle(self, codes: Mapping[str, Codes]) -> _Values:
         """Return the settled value of each net for every vector."""
         inputs = {
             name: pack_planes(codes[name], len(nets)) for name, nets in self._netlist.inputs.items()
         }
         return dict(zip(self.nets, self._all.run(inputs)[_NETS], strict=True))
 
-    def waves(
-        self, before: Mapping[int, Planes], after: Mapping[int, Planes], *, glitches: bool
-    ) -> Iterator[tuple[Mapping[int, Planes], _Answers]]:
-        """Yield the changes of nets at each moment, with what cells do in answer to them."""
-        if not glitches:
-            changes = {net: before[net] ^ after[net] for net in self.nets}
-            cells = self._netlist.cells
-            yield changes, [(cell, [changes[net] for net in self._outputs(cell)]) for cell in cells]
-            return
+    def waves(self, before: _Values, after: _Values) -> Iterator[_Values]:
+        """Yield the changes of nets at each unit of time, until none is left."""
         values = dict(before)
         new = {net: after[net] for port in self._netlist.inputs.values() for net in port}
         while new:
-            moved = {net: values[net] ^ plane for net, plane in new.items()}
-            changes = {net: change for net, change in moved.items() if change.any()}
+            changes = {n: change for n, change in _changes(values, new).items() if change.any()}
+            yield changes
             values |= {net: new[net] for net in changes}
-            new, answers = self._react(values, changes)
-            yield changes, answers
+            cells = {cell.name: cell for net in changes for cell in self._readers[net]}
+            new = dict(item for cell in cells.values() for item in self._react(cell, values))
 
-    def _react(
-        self, values: Mapping[int, Planes], changes: Mapping[int, Planes]
-    ) -> tuple[dict[int, Planes], _Answers]:
-        """Return the outputs, one unit of time later, of the cells that see a change."""
-        new: dict[int, Planes] = {}
-        answers = []
-        for cell in {cell.name: cell for net in changes for cell in self._readers[net]}.values():
-            nets = self._outputs(cell)
-            operands = [values[cell.pins[pin]] for pin in self._kinds[cell.type].inputs]
-            outputs = dict(zip(nets, _run(self._programs[cell.type], operands), strict=True))
-            answers.append((cell, [values[net] ^ plane for net, plane in outputs.items()]))
-            new |= outputs
-        return new, answers
+    def _react(self, cell: Cell, values: _Values) -> Iterator[tuple[int, Planes]]:
+        """Return the nets that a cell drives, with their values one unit of time later."""
+        kind = self._kinds[cell.type]
+        outputs = _run(self._programs[cell.type], [values[cell.pins[pin]] for pin in kind.inputs])
+        return zip((cell.pins[pin] for pin, _ in kind.outputs), outputs, strict=True)
 
-    def idle(
-        self, changes: Mapping[int, Planes], answers: _Answers
-    ) -> Iterator[tuple[tuple[str, str], int]]:
-        """Yield for each cell and input pin the changes that no output follows."""
-        for cell, outputs in answers:
-            still = ~np.bitwise_or.reduce(outputs)
-            for pin in self._kinds[cell.type].inputs:
-                if cell.pins[pin] in changes:
-                    yield (cell.name, pin), _ones(changes[cell.pins[pin]] & still)
 
-    def _outputs(self, cell: Cell) -> list[int]:
-        return [cell.pins[pin] for pin, _ in self._kinds[cell.type].outputs]
+def _changes(before: _Values, after: _Values) -> _Values:
+    """Return the changes of the nets that are in ``after``."""
+    return {net: before[net] ^ plane for net, plane in after.items()}
 
 
 def _compile_cell(kind: CellType) -> Program:
@@ -170,7 +143,3 @@ def _run(program: Program, inputs: Sequence[Planes]) -> list[Planes]:
     for gate, (*sources, target) in program.operations:
         rows[target] = gate(*(rows[source] for source in sources))
     return [~rows[r >> 1] if r & 1 else rows[r >> 1] for r in program.results]
-
-
-def _ones(plane: Planes) -> int:
-    return int(np.bitwise_count(plane).sum())

@@ -1,15 +1,25 @@
 """Energies by hand on a small circuit, and against OpenSTA on a multiplier."""
 
+import gzip
+import json
+import os
+import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fmacost.hw.characterisation import Characterisation
+from fmacost.hw.liberty import translate_function
 from fmacost.hw.power import energy_fj, leakage_nw, switched_capacitance
-from fmacost.hw.technology import TechnologyError, get_technology
+from fmacost.hw.technology import Technology, TechnologyError, get_technology
+from fmacost.hw.yosys import Job, run_yosys
 from fmacost.sim.activity import replay
-from fmacost.sim.netlist import Cell, Netlist
+from fmacost.sim.netlist import Cell, CellType, Netlist
+from fmacost.sim.operation import parse_unit
+from fmacost.sim.streams import make_stream
 
 CMOS = get_technology("cmos")
 
@@ -43,7 +53,7 @@ CIRCUIT = Netlist(
 
 #        a b | n4 n5 y
 #        0 0 |  1  1 0
-#        1 0 |  1  0 1    a, n5, y change; no output follows pin A of the NAND
+#        1 0 |  1  0 1    a, n5, y change
 #        1 1 |  0  0 0    b, n4, y
 #        0 0 |  1  1 0    a, b, n4, n5
 CODES = {"a": np.array([0, 1, 1, 0]), "b": np.array([0, 0, 1, 0])}
@@ -54,14 +64,14 @@ def test_energy_worked_by_hand() -> None:
 
     - a leads to 1.5 + 1.0 fF, b to 1.25 fF: 2 * 2 * 2.5 + 2 * 2 * 1.25 = 15 fJ
     - n4 leads to 3 fF, n5 to 4 fF, y to nothing: 2 * 2 * 3 + 2 * 2 * 4 = 28 fJ
-    - NAND 2 * 0.5, inverter 2 * 0.25, XOR 2 * 1, and what nothing follows: pin A of the NAND
-      once, 0.125, and pin A of the XOR once (last line), 0.375: 4 fJ
+    - outputs of NAND 2 * 0.5, inverter 2 * 0.25, XOR 2 * 1; pin A of the NAND 2 * 0.125, pin A
+      of the XOR 2 * 0.375: 4.5 fJ
     """
     activity = replay(CIRCUIT, CODES)
     assert [activity.toggles[net] for net in (2, 3, 4, 5, 6)] == [2, 2, 2, 2, 2]
-    spent = energy_fj(CIRCUIT, INVENTED, activity.toggles, activity.idle)
-    assert (spent.inputs, spent.nets, spent.internal) == (15, 28, 4)
-    assert spent.total == 47
+    spent = energy_fj(CIRCUIT, INVENTED, activity.toggles)
+    assert (spent.inputs, spent.nets, spent.internal) == (15, 28, 4.5)
+    assert spent.total == 47.5
 
 
 def test_glitches_worked_by_hand() -> None:
@@ -70,7 +80,7 @@ def test_glitches_worked_by_hand() -> None:
     Nothing glitches, so what is spent is the same.
     """
     activity = replay(CIRCUIT, CODES, glitches=True)
-    assert energy_fj(CIRCUIT, INVENTED, activity.toggles, activity.idle).total == 47
+    assert energy_fj(CIRCUIT, INVENTED, activity.toggles).total == 47.5
 
 
 def test_capacitance_worked_by_hand() -> None:
@@ -92,28 +102,118 @@ def test_energy_grows_with_the_square_of_the_voltage_but_not_inside_of_cells() -
     assert INVENTED.characterisation is not None
     doubled = replace(INVENTED, characterisation=replace(INVENTED.characterisation, voltage_v=4.0))
     activity = replay(CIRCUIT, CODES)
-    spent = energy_fj(CIRCUIT, doubled, activity.toggles, activity.idle)
-    assert (spent.inputs, spent.nets, spent.internal) == (60, 112, 4)
+    spent = energy_fj(CIRCUIT, doubled, activity.toggles)
+    assert (spent.inputs, spent.nets, spent.internal) == (60, 112, 4.5)
 
 
 def test_facts_that_are_missing_are_named() -> None:
     toggles = dict.fromkeys(range(7), 1)
     with pytest.raises(TechnologyError, match="technology cmos has no energies"):
-        energy_fj(CIRCUIT, CMOS, toggles, {})
+        energy_fj(CIRCUIT, CMOS, toggles)
     with pytest.raises(TechnologyError, match="technology cmos has no energies"):
         leakage_nw(CIRCUIT, CMOS)
     assert INVENTED.characterisation is not None
-    for field, what in (
-        ("capacitance_ff", "input capacitance"),
-        ("output_energy_fj", "internal energy"),
-        ("leakage_nw", "leakage"),
-    ):
-        table = {k: v for k, v in getattr(INVENTED.characterisation, field).items() if k != "INV"}
-        poor = replace(
-            INVENTED, characterisation=replace(INVENTED.characterisation, **{field: table})
-        )
+    fields = {
+        "capacitance_ff": "input capacitance",
+        "output_energy_fj": "internal energy",
+        "leakage_nw": "leakage",
+    }
+    for field, what in fields.items():
+        table: Any = {
+            name: fact
+            for name, fact in getattr(INVENTED.characterisation, field).items()
+            if name != "INV"
+        }
+        lacking: Any = {field: table}
+        poor = replace(INVENTED, characterisation=replace(INVENTED.characterisation, **lacking))
         with pytest.raises(TechnologyError, match=f"technology invented: no {what} of INV"):
-            energy_fj(CIRCUIT, poor, toggles, {})
+            energy_fj(CIRCUIT, poor, toggles)
     bare = replace(CMOS, drive={})
     with pytest.raises(TechnologyError, match="no input capacitance of INV, NAND2, XOR2"):
         switched_capacitance(CIRCUIT, bare, toggles)
+
+
+# A multiplier in real libraries, which are not part of the project.
+
+MULTIPLIER = """
+module top (input signed [7:0] a, b, output signed [15:0] result);
+  assign result = a * b;
+endmodule
+"""
+BOOTH = """
+read_verilog multiplier.v
+synth -flatten -noabc -booth -top top
+abc -liberty cells.lib -script "+strash;ifraig;scorr;dc2;strash;&get,-n;&dch,-f;&nf;&put;topo"
+opt_clean -purge
+write_json netlist.json
+"""
+
+
+def read_facts(path: Path) -> Technology:
+    """Return a technology made of the facts of a ``.table.json``, every drive of every cell."""
+    facts = json.loads(path.read_text())
+    usable = {
+        name: cell
+        for name, cell in facts["cells"].items()
+        if all(set(re.findall(r"\w+", o["f"])) <= cell["in"].keys() for o in cell["out"].values())
+    }
+    cells = {}
+    for name, cell in usable.items():
+        pins = tuple(cell["in"])
+        outputs = ((pin, translate_function(o["f"], list(pins))) for pin, o in cell["out"].items())
+        cells[name] = CellType(name, pins, tuple(outputs))
+    known = Characterisation(
+        corner=facts["name"],
+        voltage_v=facts["voltage"],
+        fo4_ps=facts["fo4_ps"],
+        capacitance_ff={name: cell["in"] for name, cell in usable.items()},
+        arcs={},
+        leakage_nw={name: cell["leak_nW"] for name, cell in usable.items()},
+        output_energy_fj={
+            name: {pin: output["e_fJ"] for pin, output in cell["out"].items()}
+            for name, cell in usable.items()
+        },
+        input_energy_fj={name: cell.get("e_in_fJ", {}) for name, cell in usable.items()},
+    )
+    return Technology(
+        facts["name"], "facts", "facts", facts["nand2"], cells, {}, characterisation=known
+    )
+
+
+def liberty_file(name: str) -> Path:
+    folder = os.environ.get("FMACOST_LIBERTY")
+    if not folder:
+        pytest.skip("FMACOST_LIBERTY is not set")
+    return Path(folder, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "internal_fj", "nets_fj", "leakage"),
+    [
+        ("nangate45/nangate45", 276.0, 256.9, 8056),
+        ("sky130_fd_sc_hd/sky130_fd_sc_hd", 1018.0, 984.3, 0.5908),
+        ("asap7/asap7", 23.4, 32.6, 11.14),
+        ("ihp_sg13g2/ihp_sg13g2", 574.2, 560.6, 36.86),
+        ("gf180mcu/gf180mcu_7t_3v3", 7028.5, 6324.1, 16.32),
+        ("gt2n/gt2n_w31_lvt", 17.6, 30.0, 3822),
+    ],
+)
+def test_a_multiplier_takes_what_opensta_says(
+    name: str, internal_fj: float, nets_fj: float, leakage: float
+) -> None:
+    """OpenSTA 3.1 on the full tables, same circuit (Booth, &nf), 2000 other random vectors.
+
+    OpenSTA takes the larger pin capacitance of rise and fall, the facts have their mean.
+    """
+    technology = read_facts(liberty_file(f"{name}.table.json"))
+    library = gzip.decompress(liberty_file(f"{name}.compact.lib.gz").read_bytes()).decode()
+    files = {"multiplier.v": MULTIPLIER, "cells.lib": library}
+    (finished,) = run_yosys([Job(BOOTH, files, ("netlist.json",))], parallel=1, timeout_s=300)
+    document = json.loads(finished.outputs["netlist.json"])
+    netlist = Netlist.from_yosys_json(document, technology.cells, "top")
+    assert leakage_nw(netlist, technology) == pytest.approx(leakage, rel=1e-3)
+    activity = replay(netlist, make_stream("uniform", parse_unit("mul:int8"), 2001))
+    spent = energy_fj(netlist, technology, activity.toggles)
+    assert spent.internal is not None
+    assert spent.internal / activity.steps == pytest.approx(internal_fj, rel=0.05)
+    assert spent.nets / activity.steps == pytest.approx(nets_fj, rel=0.05)
