@@ -40,6 +40,11 @@ class Spent:
         """The sum of the parts that there are."""
         return self.inputs + self.nets + (self.internal or 0.0)
 
+    def per(self, operations: int) -> "Spent":
+        """Return the mean of so many operations."""
+        internal = None if self.internal is None else self.internal / operations
+        return Spent(self.inputs / operations, self.nets / operations, internal)
+
 
 def energy_fj(netlist: Netlist, technology: Technology, toggles: Mapping[int, int]) -> Spent:
     """Return the energy of all changes together.

@@ -21,6 +21,7 @@ _PAPER_COLUMNS = (
     "accumulator",
     "unit",
     "technology",
+    "stream",
     "cells",
     "gates_ge",
     "transistors",
@@ -28,6 +29,11 @@ _PAPER_COLUMNS = (
     "area_um2",
     "ratio_area",
     "logic_depth",
+    "toggles",
+    "energy_fj",
+    "switched_capacitance",
+    "ratio_energy",
+    "leakage_nw",
     "verification",
 )
 _LATEX = str.maketrans(
