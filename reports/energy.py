@@ -268,11 +268,14 @@ def _stream_notes(sources: Iterable[Source]) -> Iterator[str]:
 
 def _differences(energies: Sequence[Energy]) -> Iterator[str]:
     """Say for each unit what uniform codes take over what Gaussian operands take."""
-    by_stream = {(e.row.unit, e.row.technology, e.source.name): e.total for e in energies}
+    known = {(e.row.unit, e.row.technology, e.source.name): e for e in energies}
     for unit, technology in dict.fromkeys((e.row.unit, e.row.technology) for e in energies):
-        uniform, gaussian = (by_stream.get((unit, technology, n), 0) for n in (UNIFORM, GAUSSIAN))
-        if uniform and gaussian:
-            yield (
-                f"{unit} in {technology}: uniform codes take {show_ratio(uniform / gaussian)} of "
-                "what Gaussian operands take"
-            )
+        uniform = known.get((unit, technology, UNIFORM))
+        gaussian = known.get((unit, technology, GAUSSIAN))
+        if uniform is None or gaussian is None or not gaussian.settled.total:
+            continue
+        ratio = show_ratio(uniform.settled.total / gaussian.settled.total)
+        text = f"{unit} in {technology}: uniform codes take {ratio} what Gaussian operands take"
+        if uniform.glitches is not None:
+            text += f", {show_ratio(uniform.total / gaussian.total)} with glitches"
+        yield text
