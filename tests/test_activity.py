@@ -224,11 +224,24 @@ def count_dump(netlist: Netlist, dump: str) -> dict[int, int]:
 
 @pytest.mark.skipif(not shutil.which("iverilog"), reason="needs Icarus Verilog")
 @pytest.mark.parametrize("glitches", [False, True])
-@pytest.mark.parametrize("unit", ["mul:int1", "fma:e2m1fn", "fma:e3m2fn", "fma:int4+int16"])
+@pytest.mark.parametrize("unit", ["mul:int1", "fma:e2m1fn", "fma:int4+int16", "fma:e4m3fn"])
 def test_counts_equal_those_of_icarus(unit: str, glitches: bool, tmp_path: Path) -> None:
     ((_, netlist),) = mapped([unit])
+    assert_same_as_icarus(netlist, tmp_path, glitches=glitches)
+
+
+@pytest.mark.skipif(not shutil.which("iverilog"), reason="needs Icarus Verilog")
+@pytest.mark.parametrize("glitches", [False, True])
+@pytest.mark.parametrize("netlist", [adder(), HAZARD])
+def test_counts_of_small_circuits_equal_those_of_icarus(
+    netlist: Netlist, glitches: bool, tmp_path: Path
+) -> None:
+    assert_same_as_icarus(netlist, tmp_path, glitches=glitches)
+
+
+def assert_same_as_icarus(netlist: Netlist, folder: Path, *, glitches: bool) -> None:
     codes = stream(netlist, 1000)
-    expected = count_with_icarus(netlist, codes, tmp_path, glitches=glitches)
+    expected = count_with_icarus(netlist, codes, folder, glitches=glitches)
     found = replay(netlist, codes, glitches=glitches).toggles
     assert sum(expected.values()) > 1000
     assert {net: count for net, count in found.items() if net > 1} == expected
