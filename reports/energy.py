@@ -253,8 +253,8 @@ def _stream_notes(sources: Iterable[Source]) -> Iterator[str]:
 
     texts = {
         UNIFORM: "every code as likely, infinities and NaNs of floats included",
-        GAUSSIAN: "normal operands, rounded: of floats with a standard deviation of 1, of others "
-        f"with a third of their range; an addend like the sum of {RUN} products",
+        GAUSSIAN: "normal operands, rounded: floats with a standard deviation of 1, others with a "
+        f"third of their largest magnitude; an addend like the sum of {RUN} products",
         STATIONARY: f"the first factor is held for {RUN} operations, the second is new in each, "
         "both Gaussian; the addend is the last result where formats allow",
     }

@@ -63,19 +63,14 @@ def show_size(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
 
-def show_tenths(value: float) -> str:
-    """Return a number with one decimal and separators of thousands."""
-    return f"{value:,.1f}"
+def show_amount(value: float) -> str:
+    """Return a number with one decimal, one below ten with three significant digits."""
+    return f"{value:,.1f}" if value >= 10 else f"{value:.3g}"
 
 
 def show_ratio(value: float) -> str:
     """Return a ratio with three significant digits or more, as in 1.27x."""
     return f"{value:.2f}x"
-
-
-def show_significant(value: float) -> str:
-    """Return four significant digits."""
-    return f"{value:.4g}"
 
 
 def show_pairs(value: Mapping[str, object]) -> str:
@@ -170,59 +165,59 @@ METRICS: tuple[Metric, ...] = (
     ),
     _fact("stream", "stream", "operands that pass through the unit, one operation after the other"),
     _fact("stream_vectors", "vectors", "operands in the stream", show_count, unit="vectors"),
-    _fact("seed", "seed", "seed of the stream"),
+    _fact("seed", "seed", "seed of the stream, and of a sampled verification"),
     _quantity(
-        "toggles", "toggles", "changes", "changes of nets an operation, no glitches", show_tenths
+        "toggles", "toggles", "changes", "changes of nets an operation, no glitches", show_amount
     ),
     _quantity(
         "input_energy_fj",
         "inputs fJ",
         "fJ",
         "energy an operation: charging the unit's own input pins",
-        show_tenths,
+        show_amount,
     ),
     _quantity(
         "net_energy_fj",
         "nets fJ",
         "fJ",
         "energy an operation: charging the nets between cells, no wires",
-        show_tenths,
+        show_amount,
     ),
     _quantity(
         "internal_energy_fj",
         "cells fJ",
         "fJ",
         "energy an operation: inside of cells",
-        show_tenths,
+        show_amount,
     ),
     _quantity(
         "glitch_energy_fj",
         "glitches fJ",
         "fJ",
         "energy an operation: what changes more than once before it settles, every cell as slow",
-        show_tenths,
+        show_amount,
     ),
-    _quantity("energy_fj", "fJ", "fJ", "energy an operation: all parts together", show_tenths),
+    _quantity("energy_fj", "fJ", "fJ", "energy an operation: all parts together", show_amount),
     _quantity(
         "input_capacitance",
         "inputs",
         "unit inverters",
         "switched gate capacitance an operation: the unit's own input pins",
-        show_tenths,
+        show_amount,
     ),
     _quantity(
         "net_capacitance",
         "nets",
         "unit inverters",
         "switched gate capacitance an operation: nets between cells",
-        show_tenths,
+        show_amount,
     ),
     _quantity(
         "glitch_capacitance",
         "glitches",
         "unit inverters",
         "switched gate capacitance an operation: what changes more than once before it settles",
-        show_tenths,
+        show_amount,
     ),
     _quantity(
         "switched_capacitance",
@@ -230,7 +225,7 @@ METRICS: tuple[Metric, ...] = (
         "unit inverters",
         "switched gate capacitance an operation, each change of a net counting the input pins "
         "that it leads to: all parts together",
-        show_tenths,
+        show_amount,
     ),
     Metric(
         "ratio_energy",
@@ -245,7 +240,7 @@ METRICS: tuple[Metric, ...] = (
         "leakage nW",
         "nW",
         "power at rest, mean over the states of cells",
-        show_significant,
+        show_amount,
     ),
     _fact(
         "candidates",

@@ -16,6 +16,7 @@ from fmacost.hw.power import energy_fj, switched_capacitance
 from fmacost.hw.technology import TECHNOLOGIES, get_technology
 from fmacost.reports.cli import run
 from fmacost.reports.energy import Source, measure_energy
+from fmacost.reports.metrics import metric
 from fmacost.sim.activity import replay
 from fmacost.sim.operation import parse_unit
 from fmacost.sim.streams import STREAMS, make_stream
@@ -194,6 +195,14 @@ def test_a_cell_without_energy_is_named(
     monkeypatch.setitem(TECHNOLOGIES, "invented", poor)
     assert run(["-q", "energy", "mul:int2", "-t", "invented"]) == 2
     assert "technology invented: no leakage of MUX2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.000123456, "0.000123"), (9.876, "9.88"), (10, "10.0"), (20326.16, "20,326.2")],
+)
+def test_amounts_keep_three_digits(value: float, text: str) -> None:
+    assert metric("energy_fj").show(value) == text
 
 
 # What follows runs Yosys.
