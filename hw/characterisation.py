@@ -129,8 +129,8 @@ class Characterisation:
     leakage_nw : mean over the input states
     output_energy_fj : internal energy of one change of an output pin, mean of rise and fall,
         without that of charging its load
-    input_energy_fj : internal energy of one change of an input pin that no output follows; for
-        the clock pin of a flip-flop, of one clock edge
+    input_energy_fj : internal energy of one change of an input pin, whether an output follows or
+        not; for the clock pin of a flip-flop, of one clock edge
     fit : largest and mean error of a fitted delay against the full library, None where exact
     edge_capacitance_ff : for a rise and for a fall, of input pins where these are not both the
         mean; static timing takes them

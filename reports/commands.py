@@ -329,6 +329,78 @@ def breakdown(
 
 @app.command(
     epilog=_epilog(
+        "fmacost energy fma:int8+int32 fma:e4m3fn\n"
+        "fmacost energy fma:e4m3fn --stream gaussian --glitches --vectors 100000\n"
+        "fmacost energy mul:int8 --stream operands.npy",
+        ("toggles", "energy_fj", "switched_capacitance", "ratio_energy", "leakage_nw"),
+    )
+)
+def energy(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    technology: TechnologyNames = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="uniform, gaussian, stationary, or a .npy file of codes; several times.",
+            show_default="the three",
+        ),
+    ] = None,
+    vectors: Annotated[
+        int, typer.Option(min=2, max=10_000_000, help="Length of a stream that is made here.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of streams, and of sampled checks.")] = 0,
+    glitches: Annotated[
+        bool, typer.Option("--glitches", help="Count glitches too, by a unit-delay model.")
+    ] = False,
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show the energy of an operation, from toggles of the proven netlist. Default: cmos.
+
+    In a technology without energies it is switched gate capacitance. The first unit is what the
+    others are compared with.
+    """
+    from fmacost.reports import energy as energies
+    from fmacost.reports import tables
+
+    operations = _operations(units)
+    sources = energies.parse_sources(stream or energies.BUILT_IN, vectors, seed)
+    energies.check_files(sources, operations)
+    technologies = _technologies(technology or DEFAULT_TECHNOLOGIES[:1])
+    exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    terminal = Terminal(quiet or bool(context.obj))
+    settings = Settings(
+        objective=objective, effort=effort, seed=seed, jobs=jobs, timeout_s=timeout_s,
+        with_netlist=True,
+    )  # fmt: skip
+    measured = _measure_all(operations, technologies, settings, not no_cache, terminal)
+    found = energies.measure_all(measured, operations, technologies, sources, glitches=glitches)
+    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    records = energies.records(found)
+    if json:
+        _notify_all(notes, terminal)
+        _write_json(records, terminal)
+    else:
+        text = tables.row_notes([m.row for m in measured], [*notes, *energies.energy_notes(found)])
+        terminal.show(energies.energy_table(found), "", text)
+    _write_exports(exports, records)
+    _leave(measured, terminal)
+
+
+@app.command(
+    epilog=_epilog(
         "fmacost ablate fma:e4m3fn\nfmacost ablate fma:int8+int32 --export-md features.md",
         ("transistors", "verification"),
     )

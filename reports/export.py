@@ -21,6 +21,7 @@ _PAPER_COLUMNS = (
     "accumulator",
     "unit",
     "technology",
+    "stream",
     "cells",
     "gates_ge",
     "transistors",
@@ -30,6 +31,11 @@ _PAPER_COLUMNS = (
     "delay_ps",
     "ratio_delay",
     "logic_depth",
+    "toggles",
+    "energy_fj",
+    "switched_capacitance",
+    "ratio_energy",
+    "leakage_nw",
     "verification",
 )
 _LATEX = str.maketrans(

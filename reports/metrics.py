@@ -65,6 +65,11 @@ def show_size(value: float) -> str:
     return f"{value:,.1f}" if value >= 100 else f"{value:.4g}"
 
 
+def show_amount(value: float) -> str:
+    """Return a number with one decimal, one below ten with three significant digits."""
+    return f"{value:,.1f}" if value >= 10 else f"{value:.3g}"
+
+
 def show_ratio(value: float) -> str:
     """Return a ratio with three significant digits or more, as in 1.27x."""
     return f"{value:.2f}x"
@@ -174,6 +179,78 @@ METRICS: tuple[Metric, ...] = (
         "ratio",
         "1",
         "delay in ps over that of the first format in the same line and technology",
+        Better.LOWER,
+        show_ratio,
+    ),
+    _fact("stream", "stream", "operands that pass through the unit, one operation after the other"),
+    _fact("stream_vectors", "vectors", "operands in the stream", show_count, unit="vectors"),
+    _fact("seed", "seed", "seed of the stream, and of a sampled verification"),
+    _quantity(
+        "toggles", "toggles", "changes", "changes of nets an operation, no glitches", show_amount
+    ),
+    _quantity(
+        "input_energy_fj",
+        "inputs fJ",
+        "fJ",
+        "energy an operation: charging the unit's own input pins",
+        show_amount,
+    ),
+    _quantity(
+        "net_energy_fj",
+        "nets fJ",
+        "fJ",
+        "energy an operation: charging the nets between cells, no wires",
+        show_amount,
+    ),
+    _quantity(
+        "internal_energy_fj",
+        "cells fJ",
+        "fJ",
+        "energy an operation: inside of cells",
+        show_amount,
+    ),
+    _quantity(
+        "glitch_energy_fj",
+        "glitches fJ",
+        "fJ",
+        "energy an operation: what changes more than once before it settles, every cell as slow",
+        show_amount,
+    ),
+    _quantity("energy_fj", "fJ", "fJ", "energy an operation: all parts together", show_amount),
+    _quantity(
+        "input_capacitance",
+        "inputs",
+        "unit inverters",
+        "switched gate capacitance an operation: the unit's own input pins",
+        show_amount,
+    ),
+    _quantity(
+        "net_capacitance",
+        "nets",
+        "unit inverters",
+        "switched gate capacitance an operation: nets between cells",
+        show_amount,
+    ),
+    _quantity(
+        "glitch_capacitance",
+        "glitches",
+        "unit inverters",
+        "switched gate capacitance an operation: what changes more than once before it settles",
+        show_amount,
+    ),
+    _quantity(
+        "switched_capacitance",
+        "switched",
+        "unit inverters",
+        "switched gate capacitance an operation, each change of a net counting the input pins "
+        "that it leads to: all parts together",
+        show_amount,
+    ),
+    Metric(
+        "ratio_energy",
+        "ratio",
+        "1",
+        "energy (or switched capacitance) over that of the first unit, same stream and technology",
         Better.LOWER,
         show_ratio,
     ),

@@ -407,7 +407,19 @@ def _whole(values: Values, unit: int) -> Integers:
     return np.asarray((integers << np.maximum(shift, 0)) >> np.maximum(-shift, 0))
 
 
-def _nearest(fmt: Format, values: Values) -> Codes:
+def random_codes(rng: np.random.Generator, fmt: Format, count: int) -> Codes:
+    """Return codes of a format, each as likely."""
+    limbs = [
+        rng.integers(0, 1 << min(32, fmt.width - low), count, dtype=np.uint64)
+        for low in range(0, fmt.width, 32)
+    ]
+    codes: Codes = np.zeros(count, object if fmt.width > 64 else np.uint64)
+    for limb in reversed(limbs):
+        codes = codes << 32 | limb.astype(codes.dtype)
+    return codes
+
+
+def nearest_codes(fmt: Format, values: Values) -> Codes:
     """Return the codes of the finite numbers next to given values; NaN counts as zero."""
     if isinstance(fmt, FloatFormat):
         return encode(fmt, np.nan_to_num(values), overflow=Overflow.SAT)
@@ -454,7 +466,7 @@ class _Source:
 
     def uniform(self, count: int) -> Operands:
         """Draw every code as likely."""
-        return tuple(self._codes(f, count) for f in self.operation.operands)
+        return tuple(random_codes(self.rng, f, count) for f in self.operation.operands)
 
     def spread(self, count: int) -> Operands:
         """Draw finite operands of every size, with few significant bits as likely as many."""
@@ -466,7 +478,7 @@ class _Source:
         factor = self._signs(count) * 2.0 ** self.rng.uniform(-4, 4, count)
         apart = self.rng.integers(0, 2, count) * self.rng.integers(-30, 31, count)
         values = np.ldexp(self._term(first) * factor, apart)
-        return (*first, _nearest(self.operation.operands[-1], values))
+        return (*first, nearest_codes(self.operation.operands[-1], values))
 
     def cancelling(self, count: int) -> Operands:
         """Put the addend some steps from the opposite of the first term."""
@@ -520,7 +532,9 @@ class _Source:
             return self._factors(target)
         near = self._factors(target * self.rng.uniform(0.25, 1.5, count))
         operands = self._completed(self._choose(near, self._first(count)), target)
-        last = _nearest(self.operation.operands[-1], target)  # its end, for the directed roundings
+        last = nearest_codes(
+            self.operation.operands[-1], target
+        )  # its end, for the directed roundings
         return self._choose(operands, (*self._first(count), last))
 
     def special(self, count: int) -> Operands:
@@ -531,7 +545,7 @@ class _Source:
         operands = []
         for i, (fmt, codes) in enumerate(zip(formats, self.uniform(count), strict=True)):
             zero = self.rng.random(count) < 0.1
-            codes = np.where(zero, _nearest(fmt, np.zeros(count)), codes)
+            codes = np.where(zero, nearest_codes(fmt, np.zeros(count)), codes)
             if i in with_special and isinstance(fmt, FloatFormat):
                 replaced = (chosen == i) | (self.rng.random(count) < 0.2)
                 codes = np.where(replaced, self._special_codes(fmt, count), codes)
@@ -558,7 +572,7 @@ class _Source:
         if self.operation.kind is Kind.MUL:
             return first
         nothing = np.copysign(0.0, self._signs(count))
-        operands = (*first, _nearest(self.operation.operands[-1], nothing))
+        operands = (*first, nearest_codes(self.operation.operands[-1], nothing))
         return self._choose(operands, self._completed(self._first(count), np.zeros(count)))
 
     def _odd_factors(self, count: int) -> Operands:
@@ -577,7 +591,7 @@ class _Source:
         _, low = _bit_range(_doubles(a, codes))
         odd = self._odd(self.rng.integers(1, _precision(b) + 1, count))
         exponent = self.operation.result.quantum_exponent - 1 - low
-        return codes, _nearest(b, np.ldexp(self._signs(count) * odd, exponent))
+        return codes, nearest_codes(b, np.ldexp(self._signs(count) * odd, exponent))
 
     def _same_parity(self, factors: Operands) -> Operands:
         """Add a multiple of twice the product's lowest bit, often zero."""
@@ -585,7 +599,7 @@ class _Source:
         _, low = _bit_range(self._term(factors))
         bits = self.rng.uniform(-2, _precision(self.operation.result), count)
         multiple = self._signs(count) * np.floor(2.0**bits)
-        return (*factors, _nearest(self.operation.operands[-1], np.ldexp(multiple, low + 1)))
+        return (*factors, nearest_codes(self.operation.operands[-1], np.ldexp(multiple, low + 1)))
 
     def _odd_sum(self, count: int) -> Operands:
         """Make a sum of one bit more than the result keeps, down to the first term's lowest bit."""
@@ -616,13 +630,13 @@ class _Source:
         """Append the addend that brings the sum closest to a target."""
         operation, fmt = self.operation, self.operation.operands[-1]
         if _fits_doubles(operation):
-            return (*first, _nearest(fmt, target - self._term(first)))
+            return (*first, nearest_codes(fmt, target - self._term(first)))
         grid = operation.grid_exponent
         unit = sum(f.quantum_exponent for f in operation.operands[:-1])
         numbers = [_integers(f, c) for f, c in zip(operation.operands, first, strict=False)]
         difference = _whole(target, grid) - (np.prod(numbers, axis=0) << (unit - grid))
         if isinstance(fmt, FloatFormat):
-            return (*first, _nearest(fmt, np.ldexp(difference.astype(np.float64), grid)))
+            return (*first, nearest_codes(fmt, np.ldexp(difference.astype(np.float64), grid)))
         return (*first, _clipped(fmt, difference >> (fmt.quantum_exponent - grid)))
 
     def _first(self, count: int) -> Operands:
@@ -637,9 +651,9 @@ class _Source:
         """Return operands whose first term is about the given values."""
         formats = self.operation.operands
         if not self.operation.product:
-            return (_nearest(formats[0], values),)
+            return (nearest_codes(formats[0], values),)
         other = self._few_bits(formats[0], len(values))
-        return other, _nearest(formats[1], values / _doubles(formats[0], other))
+        return other, nearest_codes(formats[1], values / _doubles(formats[0], other))
 
     def _zero_term(self, count: int) -> Operands:
         """Return operands of the first term of which one is zero, either sign."""
@@ -647,7 +661,7 @@ class _Source:
         chosen = self.rng.integers(0, len(first), count)
         zero = np.copysign(0.0, self._signs(count))
         return tuple(
-            np.where(chosen == i, _nearest(fmt, zero), codes)
+            np.where(chosen == i, nearest_codes(fmt, zero), codes)
             for i, (fmt, codes) in enumerate(zip(self.operation.operands, first, strict=False))
         )
 
@@ -660,18 +674,8 @@ class _Source:
         which = self.rng.integers(0, 2, len(these[0])).astype(np.bool_)
         return tuple(np.where(which, x, y) for x, y in zip(these, those, strict=True))
 
-    def _codes(self, fmt: Format, count: int) -> Codes:
-        limbs = [
-            self.rng.integers(0, 1 << min(32, fmt.width - low), count, dtype=np.uint64)
-            for low in range(0, fmt.width, 32)
-        ]
-        codes: Codes = np.zeros(count, object if fmt.width > 64 else np.uint64)
-        for limb in reversed(limbs):
-            codes = codes << 32 | limb.astype(codes.dtype)
-        return codes
-
     def _finite(self, fmt: Format, count: int) -> Codes:
-        codes = self._codes(fmt, count)
+        codes = random_codes(self.rng, fmt, count)
         return np.where(_is_finite(fmt, codes), codes, self._few_bits(fmt, count))
 
     def _few_bits(self, fmt: Format, count: int) -> Codes:
@@ -690,7 +694,7 @@ class _Source:
         else:
             high = low + (fmt.max_exponent - fmt.quantum_exponent + fmt.precision)
         exponent = self.rng.integers(low, high) - bits + 1
-        return _nearest(fmt, np.ldexp(self._signs(len(bits)) * self._odd(bits), exponent))
+        return nearest_codes(fmt, np.ldexp(self._signs(len(bits)) * self._odd(bits), exponent))
 
     def _odd(self, bits: NDArray[np.int64]) -> Values:
         """Return odd numbers with so many bits, 1 to 53."""
