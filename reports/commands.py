@@ -69,11 +69,11 @@ PlotFile = Annotated[
 ]
 _COMPARED_COLUMNS = (
     "cells", "gates_ge", "transistors", "ratio_transistors", "area_um2", "delay_ps", "ratio_delay",
-    "logic_depth", "verification",
+    "energy_fj", "ratio_energy", "logic_depth", "verification",
 )  # fmt: skip
 _SYNTH_COLUMNS = (
     "cells", "gates_ge", "transistors", "area_um2", "candidates", "logic_depth", "delay_fo4",
-    "delay_ps", "leakage_nw", "verification",
+    "delay_ps", "energy_fj", "leakage_nw", "verification",
 )  # fmt: skip
 
 

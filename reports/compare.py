@@ -23,9 +23,10 @@ _RATIOS = {
     "transistors": "ratio_transistors",
     "area_um2": "ratio_area",
     "delay_ps": "ratio_delay",
+    "energy_fj": "ratio_energy",
 }
 # Beside the size of a side, where the technology knows them.
-COMPARED_BESIDE = ("delay_ps",)
+COMPARED_BESIDE = ("delay_ps", "energy_fj")
 _UNITS = {"transistors": " transistors", "area_um2": " µm²"}
 _FLOAT_ADDENDS = {16: "fp16", 32: "fp32"}
 

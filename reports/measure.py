@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # As sim.check has them, which is not imported for them: it loads NumPy.
 ALWAYS_EXHAUSTIVE_BITS = 24
 MAX_EXHAUSTIVE_BITS = 32
+ENERGY_VECTORS = 10_000
 _SOURCE_SUFFIXES = (".py", ".v", ".lib", ".json")
 
 
@@ -317,6 +318,7 @@ def _row(
         logic_depth=netlist.depth,
         delay_fo4=_rounded(in_fo4),
         delay_ps=_rounded(in_ps),
+        energy_fj=_rounded(_energy_fj(operation, technology, netlist), 6),
         leakage_nw=_rounded(technology.leakage_nw(netlist), 6),
         cell_counts=netlist.count(),
         candidates=built.candidates,
@@ -325,6 +327,22 @@ def _row(
         versions=key["versions"],
         digest=digest_of(key),
     )
+
+
+def _energy_fj(operation: Operation, technology: Technology, netlist: Netlist) -> float | None:
+    """Return the mean energy of an operation on uniform codes; None if it is not known."""
+    from fmacost.hw.power import energy_fj
+    from fmacost.hw.technology import TechnologyError
+    from fmacost.sim.activity import replay
+    from fmacost.sim.streams import make_stream
+
+    if technology.characterisation is None:
+        return None
+    activity = replay(netlist, make_stream("uniform", operation, ENERGY_VECTORS))
+    try:
+        return energy_fj(netlist, technology, activity.toggles).per(activity.steps).total
+    except TechnologyError:  # a library may state delays alone
+        return None
 
 
 def _rounded(value: float | None, digits: int = 3) -> float | None:

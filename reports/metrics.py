@@ -216,7 +216,14 @@ METRICS: tuple[Metric, ...] = (
         "energy an operation: what changes more than once before it settles, every cell as slow",
         show_amount,
     ),
-    _quantity("energy_fj", "fJ", "fJ", "energy an operation: all parts together", show_amount),
+    _quantity(
+        "energy_fj",
+        "fJ",
+        "fJ",
+        "energy an operation, all parts together; where no stream is named: of uniform codes, "
+        "without glitches",
+        show_amount,
+    ),
     _quantity(
         "input_capacitance",
         "inputs",
@@ -250,7 +257,8 @@ METRICS: tuple[Metric, ...] = (
         "ratio_energy",
         "ratio",
         "1",
-        "energy (or switched capacitance) over that of the first unit, same stream and technology",
+        "energy (or switched capacitance) over that of the first unit (or the first format in the "
+        "same line), same stream and technology",
         Better.LOWER,
         show_ratio,
     ),

@@ -64,6 +64,7 @@ class Row:
     logic_depth: int
     delay_fo4: float | None = None  # in a technology that has delays
     delay_ps: float | None = None  # in one that has them in ps
+    energy_fj: float | None = None  # an operation, uniform codes, every net settling at once
     leakage_nw: float | None = None
     cell_counts: dict[str, int]
     candidates: Spread
@@ -129,6 +130,7 @@ class Row:
             logic_depth=_count(record, "logic_depth"),
             delay_fo4=_optional(record, "delay_fo4"),
             delay_ps=_optional(record, "delay_ps"),
+            energy_fj=_optional(record, "energy_fj"),
             leakage_nw=_optional(record, "leakage_nw"),
             cell_counts=_counts(record, "cell_counts"),
             candidates=read_spread(_member(record, "candidates", dict)),

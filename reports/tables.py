@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 UNPROVEN = "bold red"
 SYNTH_COLUMNS = (
     "unit", "technology", "cells", "gates_ge", "transistors", "area_um2", "candidates",
-    "logic_depth", "delay_fo4", "delay_ps", "leakage_nw", "recipe", "verification",
+    "logic_depth", "delay_fo4", "delay_ps", "energy_fj", "leakage_nw", "recipe", "verification",
 )  # fmt: skip
 VERIFY_COLUMNS = ("unit", "technology", "verification_method", "vectors", "mismatches", "regions")
 FORMAT_COLUMNS = (
@@ -286,12 +286,15 @@ def technology_parts(technologies: Sequence["Technology"]) -> list[str]:
 
 
 def _delay_notes(technology: "Technology") -> list[str]:
-    """Return the corner of a library, and how good its delays are."""
+    """Return the corner of a library, how good its delays are, and what its energies are of."""
     known = technology.characterisation
     if known is None:
         return []
     fit = f"; delays are fitted: {known.fit}" if known.fit else ""
-    return [f"corner {known.corner}, FO4 {known.fo4_ps:g} ps{fit}"]
+    return [
+        f"corner {known.corner}, FO4 {known.fo4_ps:g} ps{fit}",
+        "fJ are an operation on uniform codes, without glitches and leakage: see fmacost energy",
+    ]
 
 
 def _pairs(costs: Mapping[str, float]) -> str:

@@ -81,7 +81,7 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
 
 
 # What a technology may not know.
-OPTIONAL = {"area_um2", "transistors", "delay_fo4", "delay_ps", "leakage_nw"}
+OPTIONAL = {"area_um2", "transistors", "delay_fo4", "delay_ps", "energy_fj", "leakage_nw"}
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(Row) if f.name not in OPTIONAL])
