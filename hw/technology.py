@@ -9,17 +9,32 @@ import difflib
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 from fmacost.hw import cell_tables
 from fmacost.hw.characterisation import Characterisation, FlipFlop
-from fmacost.hw.timing import FO4_TAU, Drive, derive_drive, parse_stages
+from fmacost.hw.timing import FO4_TAU, OUTPUT_LOAD, Drive, derive_drive, parse_stages
 from fmacost.sim.netlist import CellType, Netlist
 
 # ABC's mappers know delays of pins but no loads: each pin brings its load on its driver, times
 # the pins that a driver drives.
 _MAPPING_FANOUT = 3.0
+
+# The usual flip-flop of two latches with transmission gates, as dfxtp of sky130: a clocked inverter
+# in, two inverters with clocked feedback, an inverter out, two for the clock. Its times are means
+# of what DFF_X1 of Nangate45, dfxtp_1 of sky130hd, DFFHQNx1 of ASAP7 and dffq_1 of gf180mcu say of
+# typical corners, at slews of an FO4 inverter: clock to output with an FO4 load 4.2, 4.2, 3.2 and
+# 3.5 FO4, setup 1.8, 1.5, 0.5 and 1.0, capacitance of D 0.68, 0.73, 0.90 and 0.50 inverters.
+_CMOS_FLIP_FLOP = FlipFlop(
+    cell="DFF",
+    pins={"D": "D", "CLK": "CLK", "Q": "Q"},
+    transistors=24,
+    area_um2=None,
+    setup_fo4=1.2,
+    clock_to_output_fo4=3.8,
+)
+_FLIP_FLOP_LOAD = 0.7  # of D and CLK each, in unit inverters
 
 
 class TechnologyError(ValueError):
@@ -81,7 +96,8 @@ class Technology:
             name: [sorted(drive.load.items()), sorted(drive.delay_tau.items())]
             for name, drive in sorted(self.drive.items())
         }
-        parts = [self.name, self.nand2, self.arithmetic, facts, drive, self.genlib()]
+        register = self.flip_flop and asdict(self.flip_flop)
+        parts = [self.name, self.nand2, self.arithmetic, facts, drive, register, self.genlib()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     @property
@@ -89,9 +105,33 @@ class Technology:
         """What each cell costs: its area where that is known, else its transistors."""
         return self.transistors if self.area_um2 is None else self.area_um2
 
+    @cached_property
+    def library(self) -> Mapping[str, CellType]:
+        """The cells, and with them the flip-flop where there is one."""
+        flip_flop = self.flip_flop
+        if flip_flop is None:
+            return self.cells
+        data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
+        register = CellType(flip_flop.cell, (data, clock), ((output, data),), clock=clock)
+        return {**self.cells, flip_flop.cell: register}
+
+    def registered(self) -> FlipFlop:
+        """Return the flip-flop; raise TechnologyError if there is none."""
+        if self.flip_flop is None:
+            raise TechnologyError(
+                f"technology {self.name} has no flip-flop, so no registers can be counted in it"
+            )
+        return self.flip_flop
+
     def cost(self, netlist: Netlist) -> float:
         """Return the area of a netlist mapped to this technology, or its transistors."""
-        return sum(self.cell_cost[name] * n for name, n in netlist.count().items())
+        if self.area_um2 is None:
+            return self.transistor_count(netlist)
+        flip_flop = self.flip_flop
+        area = dict(self.area_um2)
+        if flip_flop is not None and flip_flop.area_um2 is not None:
+            area[flip_flop.cell] = flip_flop.area_um2
+        return sum(area[name] * n for name, n in netlist.count().items())
 
     def area(self, netlist: Netlist) -> float | None:
         """Return the area of a netlist in µm²; None in a technology that has no areas."""
@@ -105,9 +145,15 @@ class Technology:
         TechnologyError
             If the technology does not say how many a cell has.
         """
-        if not self.transistors:
-            raise TechnologyError(f"technology {self.name} does not say the transistors of a cell")
-        return sum(self.transistors[name] * n for name, n in netlist.count().items())
+        transistors: dict[str, int | None] = dict(self.transistors)
+        if self.flip_flop is not None:
+            transistors[self.flip_flop.cell] = self.flip_flop.transistors
+        total = 0
+        for name, n in netlist.count().items():
+            if (each := transistors.get(name)) is None:
+                raise TechnologyError(f"technology {self.name} does not say the transistors of {name}")
+            total += each * n
+        return total
 
     def gates_ge(self, netlist: Netlist) -> float:
         """Return the size of a netlist in gate equivalents, NAND2 of this technology."""
@@ -173,7 +219,13 @@ def get_technology(name: str) -> Technology:
 
 
 def _technology(
-    name: str, description: str, source: str, nand2: str, table: str, structures: str = ""
+    name: str,
+    description: str,
+    source: str,
+    nand2: str,
+    table: str,
+    structures: str = "",
+    flip_flop: FlipFlop | None = None,
 ) -> Technology:
     """Read tables of cells, see ``hw.cell_tables``."""
     cells, transistors, area_um2, drive = {}, {}, {}, {}
@@ -188,6 +240,11 @@ def _technology(
         if area:
             area_um2[cell] = float(area)
         drive[cell] = derive_drive(cells[cell], parse_stages(stages.get(cell, functions)))
+    if flip_flop is not None and flip_flop.clock_to_output_fo4 is not None:
+        data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
+        unloaded = flip_flop.clock_to_output_fo4 * FO4_TAU - OUTPUT_LOAD
+        loads = {data: _FLIP_FLOP_LOAD, clock: _FLIP_FLOP_LOAD}
+        drive[flip_flop.cell] = Drive(loads, {(clock, output): unloaded})
     adders = {len(c.inputs): adder for c in cells.values() if (adder := adder_cell(c))}
     return Technology(
         name,
@@ -201,6 +258,7 @@ def _technology(
         drive=drive,
         full_adder=adders.get(3),
         half_adder=adders.get(2),
+        flip_flop=flip_flop,
     )
 
 
@@ -214,6 +272,7 @@ TECHNOLOGIES: Mapping[str, Technology] = {
             "NAND2",
             cell_tables.CMOS_CELLS,
             cell_tables.CMOS_STRUCTURES,
+            _CMOS_FLIP_FLOP,
         ),
         _technology(
             "cmos2",
