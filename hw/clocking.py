@@ -5,19 +5,14 @@ a path is clock to output, logic, setup, wherever it begins and ends. There are 
 comes everywhere at once.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from fmacost.hw.characterisation import Arc, Characterisation
+from fmacost.hw.technology import Technology, TechnologyError
 from fmacost.hw.timing import FO4_TAU
 from fmacost.sim.netlist import Netlist
-
-if TYPE_CHECKING:
-    from fmacost.hw.characterisation import Arc, Characterisation
-    from fmacost.hw.technology import Technology
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +38,7 @@ def find_delays(netlist: Netlist, technology: Technology) -> Delays:
 
     Raises
     ------
-    ValueError
+    TechnologyError
         If the technology has no flip-flop, or does not know the delays of a cell that is used.
     """
     if technology.characterisation is not None:
@@ -92,7 +87,7 @@ def _logical_effort(netlist: Netlist, technology: Technology) -> Delays:
     unknown = ({flip_flop.cell} | netlist.count().keys()) - drive.keys()
     if unknown or flip_flop.setup_fo4 is None:
         name = min(unknown, default=flip_flop.cell)
-        raise ValueError(f"technology {technology.name}: the delays of {name} are unknown")
+        raise TechnologyError(f"technology {technology.name}: the delays of {name} are unknown")
     register = drive[flip_flop.cell]
     (launch,) = register.delay_tau.values()
     capacitance = {name: cell.load for name, cell in drive.items()}
@@ -116,11 +111,11 @@ def _characterised(netlist: Netlist, technology: Technology, known: Characterisa
     unknown = ({flip_flop.cell} | netlist.count().keys()) - known.arcs.keys()
     if unknown or flip_flop.cell not in known.setup_ps:
         name = min(unknown, default=flip_flop.cell)
-        raise ValueError(f"technology {technology.name}: the delays of {name} are unknown")
+        raise TechnologyError(f"technology {technology.name}: the delays of {name} are unknown")
     capacitance = known.capacitance_ff
     loads = _loads(netlist, capacitance, capacitance[flip_flop.cell][flip_flop.pins["D"]])
     launches = {net: _launch(technology, known, loads[net]) for net in _nets(netlist)}
-    slews = defaultdict(lambda: known.fo4_ps)
+    slews: dict[int, float] = defaultdict(lambda: known.fo4_ps)
     for nets in netlist.inputs.values():
         slews |= {net: launches[net][1] for net in nets}
     arcs: dict[str, dict[tuple[str, str], float]] = {}
@@ -142,9 +137,7 @@ def _characterised(netlist: Netlist, technology: Technology, known: Characterisa
     return Delays(arcs, launch, known.setup_ps[flip_flop.cell])
 
 
-def _launch(
-    technology: Technology, known: Characterisation, load_ff: float
-) -> tuple[float, float]:
+def _launch(technology: Technology, known: Characterisation, load_ff: float) -> tuple[float, float]:
     """Return clock to output and slew of a flip-flop that drives a load."""
     flip_flop = technology.registered()
     found = [

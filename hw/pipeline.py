@@ -58,9 +58,9 @@ def pipelined(netlist: Netlist, technology: Technology, ranks: int) -> Pipeline:
     Raises
     ------
     ValueError
-        If ``ranks`` is out of range, or the delay of a cell is unknown.
+        If ``ranks`` is out of range.
     TechnologyError
-        If the technology has no flip-flop.
+        If the technology has no flip-flop, or does not know the delays of a cell that is used.
     """
     if not 0 <= ranks <= MAX_RANKS:
         raise ValueError(f"pipeline must be in 0..{MAX_RANKS}, not {ranks}")
@@ -183,7 +183,9 @@ class _Plan:
 
     def fastest(self) -> tuple[float, list[int]]:
         """Return the least period for which there are stages, and the earliest of these."""
-        longest = self._launch_and_setup() + sum(max((a[2] for a in c), default=0) for c in self._arcs)
+        longest = self._launch_and_setup() + sum(
+            max((a[2] for a in c), default=0) for c in self._arcs
+        )
         low, high = 0.0, longest
         stages = self._earliest(high)
         assert stages is not None

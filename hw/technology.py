@@ -151,7 +151,9 @@ class Technology:
         total = 0
         for name, n in netlist.count().items():
             if (each := transistors.get(name)) is None:
-                raise TechnologyError(f"technology {self.name} does not say the transistors of {name}")
+                raise TechnologyError(
+                    f"technology {self.name} does not say the transistors of {name}"
+                )
             total += each * n
         return total
 
