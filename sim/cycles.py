@@ -261,3 +261,44 @@ def _streams(
         codes = tuple(int(c[found[0]]) for c in operands)
         example = Counterexample(codes, int(expected[found[0]]), int(code))
     return Streams(len(expected), operations, int(found.size), example)
+
+
+def check_accumulator(
+    operation: Operation, netlist: Netlist, *, cycles: int = 256, words: int = 1, seed: int = 0
+) -> Streams:
+    """Compare random streams through a processing element with a loop of the reference.
+
+    The netlist takes ``a``, ``b`` and ``clear`` in each cycle and gives them to its neighbours one
+    cycle later. One cycle after that ``result`` is the operation on them and the former result,
+    or on zero where ``clear`` was set: at the start and then in one cycle in four.
+
+    Parameters
+    ----------
+    cycles : of each stream
+    words : 64 streams each
+    """
+    rng = np.random.default_rng(seed)
+    streams = 64 * words
+    a, b = (codes.reshape(cycles, -1) for codes in _draw(operation, rng, cycles * streams)[:2])
+    clear = (rng.integers(0, _GAPS, (cycles, streams)) == 0) | (np.arange(cycles) == 0)[:, None]
+    accumulator = _draw(operation, rng, streams)[2]
+    addends, sums = [], []
+    for cycle in range(cycles):
+        addends.append(np.where(clear[cycle], np.zeros_like(accumulator), accumulator))
+        accumulator = compute(operation, a[cycle], b[cycle], addends[-1])
+        sums.append(accumulator)
+    operands = a.ravel(), b.ravel(), np.concatenate(addends)
+    widths = operation.input_widths
+    inputs = {
+        "a": _stream_planes(operands[0], widths["a"], cycles),
+        "b": _stream_planes(operands[1], widths["b"], cycles),
+        "clear": _stream_planes(clear.ravel().astype(np.uint64), 1, cycles),
+    }
+    made = simulate(netlist, inputs, seed)
+    expected, got = np.concatenate(sums), made["result"][2:]
+    valid = np.ones((cycles, streams), np.bool_)
+    wrong = _differences(expected, got, valid)
+    for name, planes in inputs.items():
+        if (made[f"{name}_out"][1:] != planes[:-1]).any():
+            wrong[:] = True  # a neighbour gets something else
+    return _streams(operands, expected, got, wrong, got.shape[0] * streams)
