@@ -10,6 +10,7 @@ import typer
 
 import fmacost
 from fmacost.reports.cache import Cache, cache_folder
+from fmacost.reports.clocked import read_registers
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import EXPORTERS, check_writable, write_output
 from fmacost.reports.measure import Measured, Settings, check_exhaustive, measure
@@ -67,6 +68,10 @@ PlotFile = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.", show_default=False),
 ]
+_SYNTH_HELP = (
+    "cells", "gates_ge", "transistors", "candidates", "logic_depth", "flip_flops",
+    "latency_cycles", "period_fo4", "verification",
+)  # fmt: skip
 _COST_COLUMNS = ("cells", "gates_ge", "transistors", "logic_depth", "verification")
 
 
@@ -156,8 +161,10 @@ def compare(
     epilog=_epilog(
         "fmacost synth fma:e4m3fn\n"
         "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 -t cmos -t cmos2 --export-csv rows.csv\n"
-        "fmacost synth fma:e4m3fn --write-netlist fma.v",
-        ("cells", "gates_ge", "transistors", "candidates", "logic_depth", "verification"),
+        "fmacost synth fma:e4m3fn --write-netlist fma.v\n"
+        "fmacost synth fma:e4m3fn --objective delay --pipeline 3\n"
+        "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 --pe",
+        _SYNTH_HELP,
     )
 )
 def synth(
@@ -185,6 +192,15 @@ def synth(
             show_default=False,
         ),
     ] = None,
+    pipeline: Annotated[
+        int | None,
+        typer.Option(
+            metavar="RANKS", help="Ranks of registers inside, 0 to 32.", show_default=False
+        ),
+    ] = None,
+    pe: Annotated[
+        bool, typer.Option("--pe", help="With the registers of a processing element.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Synthesise units, check the mapped netlists, print what they cost. Default: cmos."""
@@ -195,10 +211,11 @@ def synth(
         _check_netlist_file(write_netlist, len(operations) * len(technologies))
     terminal = Terminal(quiet or bool(context.obj))
     check_exhaustive(operations if exhaustive else [])
+    registers = read_registers(pipeline, pe, operations, technologies)
     settings = Settings(
         objective=objective, effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
         timeout_s=timeout_s,
-        with_netlist=write_netlist is not None,
+        with_netlist=write_netlist is not None, registers=registers,
     )  # fmt: skip
     measured = _measure_all(operations, technologies, settings, not no_cache, terminal)
     _show_rows(measured, units, terminal, as_json=json, is_check=False)
@@ -638,7 +655,7 @@ def _leave(measured: Iterable[Measured], terminal: Terminal) -> None:
         row = made.row
         terminal.complain(
             f"MISMATCH: {row.unit} in {row.technology} differs from the reference on "
-            f"{row.verification.mismatches:,} of {row.verification.vectors:,} inputs"
+            f"{row.verification.mismatches:,} of {row.verification.compared:,} inputs"
         )
         if made.counterexample:
             terminal.complain(made.counterexample)

@@ -28,6 +28,11 @@ _PAPER_COLUMNS = (
     "area_um2",
     "ratio_area",
     "logic_depth",
+    "flip_flops",
+    "latency_cycles",
+    "period_fo4",
+    "period_ps",
+    "fmax_ghz",
     "verification",
 )
 _LATEX = str.maketrans(
