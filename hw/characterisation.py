@@ -100,6 +100,8 @@ class FlipFlop:
     area_um2 : None in a technology without areas
     setup_fo4, clock_to_output_fo4 : where there is no ``Characterisation``; the output drives an
         FO4 load
+    tied : constant, 0 or 1, on each further input, such as a reset
+    inverted : whether Q has the inverse of what D had
     """
 
     cell: str
@@ -108,6 +110,8 @@ class FlipFlop:
     area_um2: float | None
     setup_fo4: float | None = None
     clock_to_output_fo4: float | None = None
+    tied: Mapping[str, int] = field(default_factory=dict)
+    inverted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

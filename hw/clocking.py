@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fmacost.hw.characterisation import Arc, Characterisation
 from fmacost.hw.technology import Technology, TechnologyError
 from fmacost.hw.timing import FO4_TAU
-from fmacost.sim.netlist import Netlist
+from fmacost.sim.netlist import Cell, Netlist
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ def _loads(
     """Return what hangs on each net, an output port being the input of a register."""
     loads: dict[int, float] = defaultdict(float)
     for cell in netlist.cells:
-        for pin, load in capacitance[cell.type].items():
-            loads[cell.pins[pin]] += load
+        for pin in netlist.library[cell.type].inputs:
+            loads[cell.pins[pin]] += capacitance[cell.type][pin]
     for nets in netlist.outputs.values():
         for net in nets:
             loads[net] += output
@@ -83,7 +83,7 @@ def _nets(netlist: Netlist) -> set[int]:
 
 
 def _logical_effort(netlist: Netlist, technology: Technology) -> Delays:
-    flip_flop, drive = technology.registered(), technology.drive
+    flip_flop, drive = technology.register, technology.drive
     unknown = ({flip_flop.cell} | netlist.count().keys()) - drive.keys()
     if unknown or flip_flop.setup_fo4 is None:
         name = min(unknown, default=flip_flop.cell)
@@ -107,7 +107,7 @@ def _logical_effort(netlist: Netlist, technology: Technology) -> Delays:
 
 
 def _characterised(netlist: Netlist, technology: Technology, known: Characterisation) -> Delays:
-    flip_flop = technology.registered()
+    flip_flop = technology.register
     unknown = ({flip_flop.cell} | netlist.count().keys()) - known.arcs.keys()
     if unknown or flip_flop.cell not in known.setup_ps:
         name = min(unknown, default=flip_flop.cell)
@@ -124,22 +124,34 @@ def _characterised(netlist: Netlist, technology: Technology, known: Characterisa
             net = cell.pins[flip_flop.pins["Q"]]
             slews[net] = launches[net][1]
             continue
-        arcs[cell.name] = {}
-        worst: dict[int, float] = {}
-        for arc in known.arcs[cell.type]:
-            net = cell.pins[arc.sink]
-            delay, slew = _slower(arc, slews[cell.pins[arc.source]], loads[net], known.fo4_ps)
-            key = arc.source, arc.sink
-            arcs[cell.name][key] = max(delay, arcs[cell.name].get(key, 0.0))
-            worst[net] = max(slew, worst.get(net, 0.0))
-        slews |= worst
+        arcs[cell.name] = _arcs(cell, known, slews, loads)
     launch = {net: delay for net, (delay, _) in launches.items()}
     return Delays(arcs, launch, known.setup_ps[flip_flop.cell])
 
 
+def _arcs(
+    cell: Cell, known: Characterisation, slews: dict[int, float], loads: Mapping[int, float]
+) -> dict[tuple[str, str], float]:
+    """Return the delays from inputs to outputs of a cell, and add the slews of its outputs."""
+    found: dict[tuple[str, str], float] = {}
+    worst: dict[int, float] = {}
+    for arc in known.arcs[cell.type]:
+        net, source = cell.pins[arc.sink], cell.pins[arc.source]
+        slew_ps = worst.get(source, slews[source])
+        delay, slew = _slower(arc, slew_ps, loads[net], known.fo4_ps)
+        worst[net] = max(slew, worst.get(net, 0.0))
+        # an arc may begin at another output, where earlier ones end
+        before = {start: d for (start, end), d in found.items() if end == arc.source}
+        for start, delay_before in (before or {arc.source: 0.0}).items():
+            key = start, arc.sink
+            found[key] = max(delay_before + delay, found.get(key, 0.0))
+    slews |= worst
+    return found
+
+
 def _launch(technology: Technology, known: Characterisation, load_ff: float) -> tuple[float, float]:
     """Return clock to output and slew of a flip-flop that drives a load."""
-    flip_flop = technology.registered()
+    flip_flop = technology.register
     found = [
         _slower(arc, known.fo4_ps, load_ff, known.fo4_ps)
         for arc in known.arcs[flip_flop.cell]

@@ -89,11 +89,9 @@ class _Wiring:
         return tuple(range(first, self._next_net))
 
     def register(self, data: int) -> int:
-        flip_flop = self._technology.registered()
         (net,) = self.port(1)
-        pins = {"D": data, "CLK": self.clock, "Q": net}
-        named = {flip_flop.pins[name]: net for name, net in pins.items()}
-        self._add(f"register{net}", flip_flop.cell, named)
+        name = self._new_name(f"register{net}")
+        self.cells.append(self._technology.register_cell(name, data, self.clock, net))
         return net
 
     def gate(self, table: int, *inputs: int) -> int:
@@ -106,7 +104,7 @@ class _Wiring:
         kind = min(known, key=lambda kind: costs[kind.name])
         (net,) = self.port(1)
         pins = dict(zip((*kind.inputs, kind.outputs[0][0]), (*inputs, net), strict=True))
-        self._add(f"gate{net}", kind.name, pins)
+        self.cells.append(Cell(self._new_name(f"gate{net}"), kind.name, pins))
         return net
 
     def connect(self, netlist: Netlist, ports: dict[str, tuple[int, ...]]) -> None:
@@ -122,11 +120,11 @@ class _Wiring:
             for cell in inside
         ]
 
-    def _add(self, name: str, kind: str, pins: dict[str, int]) -> None:
+    def _new_name(self, name: str) -> str:
         while name in self._taken:
             name += "_"
         self._taken.add(name)
-        self.cells.append(Cell(name, kind, pins))
+        return name
 
 
 def _computes(kind: CellType, table: int, inputs: tuple[int, ...]) -> bool:

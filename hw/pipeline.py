@@ -91,8 +91,6 @@ def insert_registers(
     ----------
     stages : of each cell by name, 0..ranks, never less than that of a cell which drives it
     """
-    flip_flop = technology.registered()
-    data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
     nets = {1, *(net for cell in netlist.cells for net in cell.pins.values())}
     clock_net = max(nets.union(*netlist.inputs.values())) + 1
     born = dict.fromkeys((net for nets in netlist.inputs.values() for net in nets), 0)
@@ -113,8 +111,7 @@ def insert_registers(
             while name in taken:
                 name += "_"
             taken.add(name)
-            pins = {data: chain[-1], clock: clock_net, output: q}
-            registers.append(Cell(name, flip_flop.cell, pins))
+            registers.append(technology.register_cell(name, chain[-1], clock_net, q))
             chain.append(q)
         return chain[stage - born[net]]
 
@@ -142,7 +139,7 @@ def _seen_without(before: Delays, registered: Netlist, found: Delays) -> Delays:
     held = {}
     for cell in registered.registers:
         kind = registered.library[cell.type]
-        ((output, data),) = kind.outputs
+        ((output, data),) = kind.outputs  # the function is the pin
         held[cell.pins[output]] = cell.pins[data]
     launch = dict(before.launch)
     seen: dict[int, float] = defaultdict(float)

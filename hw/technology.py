@@ -15,7 +15,7 @@ from functools import cached_property
 from fmacost.hw import cell_tables
 from fmacost.hw.characterisation import Characterisation, FlipFlop
 from fmacost.hw.timing import FO4_TAU, OUTPUT_LOAD, Drive, derive_drive, parse_stages
-from fmacost.sim.netlist import CellType, Netlist
+from fmacost.sim.netlist import Cell, CellType, Netlist
 
 # ABC's mappers know delays of pins but no loads: each pin brings its load on its driver, times
 # the pins that a driver drives.
@@ -112,16 +112,32 @@ class Technology:
         if flip_flop is None:
             return self.cells
         data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
-        register = CellType(flip_flop.cell, (data, clock), ((output, data),), clock=clock)
+        function = f"~{data}" if flip_flop.inverted else data
+        inputs = (data, clock, *flip_flop.tied)
+        register = CellType(flip_flop.cell, inputs, ((output, function),), clock=clock)
         return {**self.cells, flip_flop.cell: register}
 
-    def registered(self) -> FlipFlop:
-        """Return the flip-flop; raise TechnologyError if there is none."""
-        if self.flip_flop is None:
+    @property
+    def register(self) -> FlipFlop:
+        """The flip-flop that registers are made of; raises TechnologyError if there is none."""
+        flip_flop = self.flip_flop
+        if flip_flop is None:
             raise TechnologyError(
                 f"technology {self.name} has no flip-flop, so no registers can be counted in it"
             )
-        return self.flip_flop
+        if flip_flop.inverted:
+            raise TechnologyError(
+                f"technology {self.name}: flip-flop {flip_flop.cell} inverts, registers need a "
+                "plain one"
+            )
+        return flip_flop
+
+    def register_cell(self, name: str, data: int, clock: int, output: int) -> Cell:
+        """Return a flip-flop between two nets; raise as ``register``."""
+        flip_flop = self.register
+        nets = {"D": data, "CLK": clock, "Q": output}
+        pins = {pin: nets[role] for role, pin in flip_flop.pins.items()}
+        return Cell(name, flip_flop.cell, {**pins, **flip_flop.tied})
 
     def cost(self, netlist: Netlist) -> float:
         """Return the area of a netlist mapped to this technology, or its transistors."""

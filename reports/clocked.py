@@ -86,7 +86,7 @@ def read_registers(
     for operation in operations if pe else ():
         check_accumulates(operation)
     for technology in technologies:
-        technology.registered()
+        _ = technology.register  # there must be one
     return Registers(ranks=pipeline)
 
 

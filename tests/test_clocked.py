@@ -159,7 +159,7 @@ def test_bad_request_is_one_line(
 
 
 def test_flip_flop_without_transistors_is_refused() -> None:
-    flip_flop = replace(CMOS.registered(), transistors=None)
+    flip_flop = replace(CMOS.register, transistors=None)
     silent = replace(CMOS, flip_flop=flip_flop)
     unit = fake_hw.build(parse_unit("fma:int1"), CMOS)
     made = pipeline.pipelined(unit, silent, 1)

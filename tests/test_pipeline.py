@@ -16,7 +16,7 @@ from fmacost.hw.pipeline import Pipeline, insert_registers, pipelined
 from fmacost.hw.technology import Technology, TechnologyError, get_technology
 from fmacost.hw.timing import FO4_TAU
 from fmacost.sim.cycles import check_pipeline, unregistered
-from fmacost.sim.netlist import Cell, Netlist, NetlistError
+from fmacost.sim.netlist import Cell, CellType, Netlist, NetlistError
 from fmacost.sim.operation import parse_unit
 from fmacost.sim.reference import compute
 from tests.units import CMOS, mapped
@@ -280,6 +280,51 @@ def test_technology_without_flip_flop_is_refused() -> None:
         pipelined(inverters(0), get_technology("cmos2"), 1)
 
 
+def test_inverting_flip_flop_is_refused() -> None:
+    inverting = replace(CMOS, flip_flop=replace(CMOS.register, inverted=True))
+    with pytest.raises(TechnologyError, match="technology cmos: flip-flop DFF inverts"):
+        pipelined(inverters(1), inverting, 1)
+
+
+def test_further_inputs_of_a_flip_flop_are_tied() -> None:
+    toy = characterised()
+    assert toy.characterisation is not None
+    capacitance = toy.characterisation.capacitance_ff
+    capacitance = {**capacitance, "DFF": {**capacitance["DFF"], "R": 2.0}}
+    tied = replace(
+        toy,
+        flip_flop=replace(toy.register, tied={"R": 1}),
+        characterisation=replace(toy.characterisation, capacitance_ff=capacitance),
+    )
+    made = pipelined(inverters(4, tied), tied, 1)
+    assert made.period == pipelined(inverters(4, toy), toy, 1).period
+    assert [cell.pins["R"] for cell in made.netlist.registers] == [1]
+    assert unregistered(made.netlist)[1] == 1
+
+
+def test_arc_from_one_output_to_another() -> None:
+    """An adder cell whose sum comes after its carry."""
+    toy = characterised()
+    facts = toy.characterisation
+    assert facts is not None
+    edge, late = Edge(Linear(10.0, 1.0), None), Edge(Linear(5.0, 0.0), None)
+    arcs = Arc("A", "CO", "both", edge, edge), Arc("CO", "S", "both", late, late)
+    kind = CellType("HA", ("A", "B"), (("CO", "A & B"), ("S", "A ^ B")))
+    adder = replace(
+        toy,
+        cells={**toy.cells, "HA": kind},
+        characterisation=replace(
+            facts,
+            arcs={**facts.arcs, "HA": arcs},
+            capacitance_ff={**facts.capacitance_ff, "HA": {"A": 1.0, "B": 1.0}},
+        ),
+    )
+    cells = (Cell("h", "HA", {"A": 2, "B": 3, "S": 4, "CO": 5}),)
+    netlist = Netlist("sum", {"a": (2, 3)}, {"y": (4, 5)}, cells, dict(adder.cells))
+    assert find_delays(netlist, adder).arcs["h"] == {("A", "CO"): 10.5, ("A", "S"): 15.5}
+    assert pipelined(netlist, adder, 0).period == 50 + 4 * 1.0 + 15.5 + 7
+
+
 def test_cell_of_unknown_delay_is_refused() -> None:
     bare = replace(CMOS, drive={"DFF": CMOS.drive["DFF"]})
     with pytest.raises(TechnologyError, match="technology cmos: the delays of INV are unknown"):
@@ -287,7 +332,7 @@ def test_cell_of_unknown_delay_is_refused() -> None:
 
 
 def test_flip_flop_of_cmos_is_counted_and_timed() -> None:
-    flip_flop = CMOS.registered()
+    flip_flop = CMOS.register
     assert flip_flop.transistors == 24
     (delay,) = CMOS.drive["DFF"].delay_tau.values()
     assert (delay + 4) / FO4_TAU == flip_flop.clock_to_output_fo4
