@@ -9,7 +9,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
 from fmacost.hw import cell_tables
@@ -237,13 +237,7 @@ def get_technology(name: str) -> Technology:
 
 
 def _technology(
-    name: str,
-    description: str,
-    source: str,
-    nand2: str,
-    table: str,
-    structures: str = "",
-    flip_flop: FlipFlop | None = None,
+    name: str, description: str, source: str, nand2: str, table: str, structures: str = ""
 ) -> Technology:
     """Read tables of cells, see ``hw.cell_tables``."""
     cells, transistors, area_um2, drive = {}, {}, {}, {}
@@ -258,11 +252,6 @@ def _technology(
         if area:
             area_um2[cell] = float(area)
         drive[cell] = derive_drive(cells[cell], parse_stages(stages.get(cell, functions)))
-    if flip_flop is not None and flip_flop.clock_to_output_fo4 is not None:
-        data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
-        unloaded = flip_flop.clock_to_output_fo4 * FO4_TAU - OUTPUT_LOAD
-        loads = {data: _FLIP_FLOP_LOAD, clock: _FLIP_FLOP_LOAD}
-        drive[flip_flop.cell] = Drive(loads, {(clock, output): unloaded})
     adders = {len(c.inputs): adder for c in cells.values() if (adder := adder_cell(c))}
     return Technology(
         name,
@@ -276,21 +265,34 @@ def _technology(
         drive=drive,
         full_adder=adders.get(3),
         half_adder=adders.get(2),
-        flip_flop=flip_flop,
+    )
+
+
+def _with_flip_flop(technology: Technology, flip_flop: FlipFlop, load: float) -> Technology:
+    """Return a technology with a flip-flop; ``load`` is that of D and of CLK, in inverters."""
+    assert flip_flop.clock_to_output_fo4 is not None
+    data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
+    unloaded = flip_flop.clock_to_output_fo4 * FO4_TAU - OUTPUT_LOAD
+    drive = Drive({data: load, clock: load}, {(clock, output): unloaded})
+    return replace(
+        technology, flip_flop=flip_flop, drive={**technology.drive, flip_flop.cell: drive}
     )
 
 
 TECHNOLOGIES: Mapping[str, Technology] = {
     tech.name: tech
     for tech in (
-        _technology(
-            "cmos",
-            "static CMOS standard cells; area is the transistor count, full adders are cells",
-            "transistors of the minimum-drive cells of sky130hd, Nangate45, IHP and gf180mcu",
-            "NAND2",
-            cell_tables.CMOS_CELLS,
-            cell_tables.CMOS_STRUCTURES,
+        _with_flip_flop(
+            _technology(
+                "cmos",
+                "static CMOS standard cells; area is the transistor count, full adders are cells",
+                "transistors of the minimum-drive cells of sky130hd, Nangate45, IHP and gf180mcu",
+                "NAND2",
+                cell_tables.CMOS_CELLS,
+                cell_tables.CMOS_STRUCTURES,
+            ),
             _CMOS_FLIP_FLOP,
+            _FLIP_FLOP_LOAD,
         ),
         _technology(
             "cmos2",

@@ -160,6 +160,14 @@ METRICS: tuple[Metric, ...] = (
         "delay of the critical path by logical effort, no wires, no sizing",
         "{:,.1f}".format,
     ),
+    _fact(
+        "candidates",
+        "min / median / max",
+        "transistors (or areas) of all candidates, each an architecture and a recipe; the one that "
+        "the objective asks for counts",
+        show_spread,
+        unit="transistors or µm²",
+    ),
     _quantity(
         "flip_flops",
         "flip-flops",
@@ -189,14 +197,6 @@ METRICS: tuple[Metric, ...] = (
         "highest clock frequency, no wires, no skew",
         Better.HIGHER,
         "{:,.2f}".format,
-    ),
-    _fact(
-        "candidates",
-        "min / median / max",
-        "transistors (or areas) of all candidates, each an architecture and a recipe; the one that "
-        "the objective asks for counts",
-        show_spread,
-        unit="transistors or µm²",
     ),
     _fact(
         "verification",

@@ -69,12 +69,12 @@ class Row:
     gates_ge: float  # cost over that of the technology's NAND2
     logic_depth: int
     delay_fo4: float
+    cell_counts: dict[str, int]
     flip_flops: int | None = None  # this and the next of clocked units alone
     latency_cycles: int | None = None
     period_fo4: float | None = None
     period_ps: float | None = None  # and the next in a technology that knows them
     fmax_ghz: float | None = None
-    cell_counts: dict[str, int]
     candidates: Spread
     verification: Proof
     semantics: str
@@ -130,12 +130,12 @@ class Row:
             gates_ge=_quantity(record, "gates_ge"),
             logic_depth=_count(record, "logic_depth"),
             delay_fo4=_quantity(record, "delay_fo4"),
+            cell_counts=_counts(record, "cell_counts"),
             flip_flops=_optional_count(record, "flip_flops"),
             latency_cycles=_optional_count(record, "latency_cycles"),
             period_fo4=_optional(record, "period_fo4"),
             period_ps=_optional(record, "period_ps"),
             fmax_ghz=_optional(record, "fmax_ghz"),
-            cell_counts=_counts(record, "cell_counts"),
             candidates=read_spread(_member(record, "candidates", dict)),
             verification=_proof(_member(record, "verification", dict)),
             semantics=_member(record, "semantics", str),
