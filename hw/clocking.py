@@ -9,10 +9,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fmacost.hw.characterisation import Arc, Characterisation
+from fmacost.hw.characterisation import Arc, Characterisation, Edge
 from fmacost.hw.technology import Technology, TechnologyError
 from fmacost.hw.timing import FO4_TAU
 from fmacost.sim.netlist import Cell, Netlist
+
+Node = tuple[int, int]  # a net, and an edge: 0 for a rise or for both alike, 1 for a fall
+Terminal = tuple[str, int]  # a pin, and an edge
+_RISE, _FALL = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +25,21 @@ class Delays:
 
     Attributes
     ----------
-    arcs : by name of cell, from input pin to output pin; registers have none
+    arcs : by name of cell, from an edge of an input pin to one of an output pin; registers have
+        none
     launch : of each net, from the clock edge to the output of a register that drives it
     setup : how long before the clock edge the input of a register must be there
     """
 
-    arcs: Mapping[str, Mapping[tuple[str, str], float]]
-    launch: Mapping[int, float]
+    arcs: Mapping[str, Mapping[tuple[Terminal, Terminal], float]]
+    launch: Mapping[Node, float]
     setup: float
 
 
 def find_delays(netlist: Netlist, technology: Technology) -> Delays:
     """Return the delays of a netlist, with registers or without.
 
-    In ps a cell's delay is that of its slower edge, with the slowest slew at each input.
+    In ps, where arcs meet, the slowest slew goes on.
 
     Raises
     ------
@@ -48,19 +53,19 @@ def find_delays(netlist: Netlist, technology: Technology) -> Delays:
 
 def period(netlist: Netlist, delays: Delays) -> float:
     """Return the shortest clock period of a netlist, in the unit of the delays."""
-    arrivals = dict.fromkeys((0, 1), 0.0)
-    for nets in netlist.inputs.values():
-        arrivals |= {net: delays.launch.get(net, 0.0) for net in nets}
-    ends = [net for nets in netlist.outputs.values() for net in nets]
-    for cell in netlist.levelised():
+    starts = {net for nets in netlist.inputs.values() for net in nets}
+    ends = {net for nets in netlist.outputs.values() for net in nets}
+    for cell in netlist.registers:
         kind = netlist.library[cell.type]
-        if kind.clock:
-            ends += [cell.pins[pin] for pin in kind.inputs if pin != kind.clock]
-            arrivals |= {cell.pins[pin]: delays.launch[cell.pins[pin]] for pin, _ in kind.outputs}
-        for (source, sink), delay in delays.arcs.get(cell.name, {}).items():
-            net = cell.pins[sink]
-            arrivals[net] = max(arrivals.get(net, 0.0), arrivals[cell.pins[source]] + delay)
-    return max((arrivals[net] for net in ends), default=0.0) + delays.setup
+        starts |= {cell.pins[pin] for pin, _ in kind.outputs}
+        ends |= {cell.pins[pin] for pin in kind.inputs if pin != kind.clock}
+    arrivals = {node: time for node, time in delays.launch.items() if node[0] in starts}
+    for cell in netlist.levelised():
+        for ((pin, cause), (sink, effect)), delay in delays.arcs.get(cell.name, {}).items():
+            source, node = (cell.pins[pin], cause), (cell.pins[sink], effect)
+            if source in arrivals:  # constants never arrive
+                arrivals[node] = max(arrivals.get(node, 0.0), arrivals[source] + delay)
+    return max((t for node, t in arrivals.items() if node[0] in ends), default=0.0) + delays.setup
 
 
 def _loads(
@@ -95,13 +100,13 @@ def _logical_effort(netlist: Netlist, technology: Technology) -> Delays:
     return Delays(
         {
             cell.name: {
-                arc: (delay + loads[cell.pins[arc[1]]]) / FO4_TAU
-                for arc, delay in drive[cell.type].delay_tau.items()
+                ((source, _RISE), (sink, _RISE)): (delay + loads[cell.pins[sink]]) / FO4_TAU
+                for (source, sink), delay in drive[cell.type].delay_tau.items()
             }
             for cell in netlist.cells
             if cell.type != flip_flop.cell
         },
-        {net: (launch + loads[net]) / FO4_TAU for net in _nets(netlist)},
+        {(net, _RISE): (launch + loads[net]) / FO4_TAU for net in _nets(netlist)},
         flip_flop.setup_fo4,
     )
 
@@ -114,56 +119,59 @@ def _characterised(netlist: Netlist, technology: Technology, known: Characterisa
         raise TechnologyError(f"technology {technology.name}: the delays of {name} are unknown")
     capacitance = known.capacitance_ff
     loads = _loads(netlist, capacitance, capacitance[flip_flop.cell][flip_flop.pins["D"]])
-    launches = {net: _launch(technology, known, loads[net]) for net in _nets(netlist)}
-    slews: dict[int, float] = defaultdict(lambda: known.fo4_ps)
-    for nets in netlist.inputs.values():
-        slews |= {net: launches[net][1] for net in nets}
-    arcs: dict[str, dict[tuple[str, str], float]] = {}
-    for cell in netlist.levelised():
-        if cell.type == flip_flop.cell:
-            net = cell.pins[flip_flop.pins["Q"]]
-            slews[net] = launches[net][1]
-            continue
-        arcs[cell.name] = _arcs(cell, known, slews, loads)
-    launch = {net: delay for net, (delay, _) in launches.items()}
+    launch: dict[Node, float] = {}
+    slews: dict[Node, float] = defaultdict(lambda: known.fo4_ps)
+    starts = {net for nets in netlist.inputs.values() for net in nets}
+    starts |= {cell.pins[flip_flop.pins["Q"]] for cell in netlist.registers}
+    for arc in known.arcs[flip_flop.cell]:
+        for effect, edge in _edges(arc) if arc.sink == flip_flop.pins["Q"] else ():
+            for net in _nets(netlist):
+                launch[net, effect] = edge.delay.at(known.fo4_ps, loads[net])
+                if net in starts:
+                    slews[net, effect] = _slew(edge, known.fo4_ps, loads[net], known)
+    arcs = {
+        cell.name: _arcs(cell, known, slews, loads)
+        for cell in netlist.levelised()
+        if cell.type != flip_flop.cell
+    }
     return Delays(arcs, launch, known.setup_ps[flip_flop.cell])
 
 
 def _arcs(
-    cell: Cell, known: Characterisation, slews: dict[int, float], loads: Mapping[int, float]
-) -> dict[tuple[str, str], float]:
+    cell: Cell, known: Characterisation, slews: dict[Node, float], loads: Mapping[int, float]
+) -> dict[tuple[Terminal, Terminal], float]:
     """Return the delays from inputs to outputs of a cell, and add the slews of its outputs."""
-    found: dict[tuple[str, str], float] = {}
-    worst: dict[int, float] = {}
+    found: dict[tuple[Terminal, Terminal], float] = {}
+    worst: dict[Node, float] = {}
     for arc in known.arcs[cell.type]:
         net, source = cell.pins[arc.sink], cell.pins[arc.source]
-        slew_ps = worst.get(source, slews[source])
-        delay, slew = _slower(arc, slew_ps, loads[net], known.fo4_ps)
-        worst[net] = max(slew, worst.get(net, 0.0))
-        # an arc may begin at another output, where earlier ones end
-        before = {start: d for (start, end), d in found.items() if end == arc.source}
-        for start, delay_before in (before or {arc.source: 0.0}).items():
-            key = start, arc.sink
-            found[key] = max(delay_before + delay, found.get(key, 0.0))
+        for effect, edge in _edges(arc):
+            for cause in _causes(arc, effect):
+                slew_ps = worst.get((source, cause), slews[source, cause])
+                slew = _slew(edge, slew_ps, loads[net], known)
+                worst[net, effect] = max(slew, worst.get((net, effect), 0.0))
+                begin, end = (arc.source, cause), (arc.sink, effect)
+                # an arc may begin at another output, where earlier ones end
+                before = {first: d for (first, last), d in found.items() if last == begin}
+                for first, before_ps in (before or {begin: 0.0}).items():
+                    delay = before_ps + edge.delay.at(slew_ps, loads[net])
+                    found[first, end] = max(delay, found.get((first, end), 0.0))
     slews |= worst
     return found
 
 
-def _launch(technology: Technology, known: Characterisation, load_ff: float) -> tuple[float, float]:
-    """Return clock to output and slew of a flip-flop that drives a load."""
-    flip_flop = technology.register
-    found = [
-        _slower(arc, known.fo4_ps, load_ff, known.fo4_ps)
-        for arc in known.arcs[flip_flop.cell]
-        if arc.sink == flip_flop.pins["Q"]
-    ]
-    return max(delay for delay, _ in found), max(slew for _, slew in found)
+def _edges(arc: Arc) -> list[tuple[int, Edge]]:
+    """Return the edges that an arc gives its output."""
+    return [(i, edge) for i, edge in ((_RISE, arc.rise), (_FALL, arc.fall)) if edge is not None]
 
 
-def _slower(arc: Arc, slew_ps: float, load_ff: float, fo4_ps: float) -> tuple[float, float]:
-    """Return delay and output slew of the slower edge; without slews they are one FO4."""
-    edges = [edge for edge in (arc.rise, arc.fall) if edge is not None]
-    return (
-        max(edge.delay.at(slew_ps, load_ff) for edge in edges),
-        max(fo4_ps if e.slew is None else e.slew.at(slew_ps, load_ff) for e in edges),
-    )
+def _causes(arc: Arc, effect: int) -> tuple[int, ...]:
+    """Return the edges of an arc's input that make its output do this."""
+    if arc.sense == "both":
+        return (_RISE, _FALL)
+    return (effect if arc.sense == "positive" else _RISE + _FALL - effect,)
+
+
+def _slew(edge: Edge, slew_ps: float, load_ff: float, known: Characterisation) -> float:
+    """Return the slew of an output; where slews do not matter any will do."""
+    return known.fo4_ps if edge.slew is None else max(edge.slew.at(slew_ps, load_ff), 0.0)

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fmacost.hw.clocking import Delays, find_delays, period
+from fmacost.hw.clocking import Delays, Node, find_delays, period
 from fmacost.hw.mincut import INFINITE, Graph
 from fmacost.hw.technology import Technology
 from fmacost.sim.netlist import Cell, Netlist
@@ -142,12 +142,13 @@ def _seen_without(before: Delays, registered: Netlist, found: Delays) -> Delays:
         ((output, data),) = kind.outputs  # the function is the pin
         held[cell.pins[output]] = cell.pins[data]
     launch = dict(before.launch)
-    seen: dict[int, float] = defaultdict(float)
-    for net in held:
+    seen: dict[Node, float] = defaultdict(float)
+    for (net, edge), time in found.launch.items():
         origin = net
         while origin in held:
             origin = held[origin]
-        seen[origin] = max(seen[origin], found.launch[net])
+        if origin != net:
+            seen[origin, edge] = max(seen[origin, edge], time)
     return Delays(found.arcs, launch | seen, found.setup)
 
 
@@ -160,7 +161,7 @@ class _Plan:
         self._driver: dict[int, int] = {}
         self._readers: dict[int, list[int]] = defaultdict(list)
         self._inputs: list[list[int]] = []
-        self._arcs: list[list[tuple[int, int, float]]] = []
+        self._arcs: list[list[tuple[Node, Node, float]]] = []
         moving = {net for nets in netlist.inputs.values() for net in nets}
         for i, cell in enumerate(self._cells):
             kind = netlist.library[cell.type]
@@ -171,12 +172,16 @@ class _Plan:
             for pin, _ in kind.outputs:
                 self._driver[cell.pins[pin]] = i
                 moving.add(cell.pins[pin])
-            arcs = delays.arcs[cell.name].items()
-            named = [(cell.pins[source], cell.pins[sink], d) for (source, sink), d in arcs]
-            self._arcs.append([arc for arc in named if arc[0] in inputs])
+            self._arcs.append(
+                [
+                    ((cell.pins[source], cause), (cell.pins[sink], effect), delay)
+                    for ((source, cause), (sink, effect)), delay in delays.arcs[cell.name].items()
+                    if cell.pins[source] in inputs
+                ]
+            )
         self._ends = {net for nets in netlist.outputs.values() for net in nets} & moving
         read = self._ends | self._readers.keys()
-        self._arcs = [[arc for arc in arcs if arc[1] in read] for arcs in self._arcs]
+        self._arcs = [[arc for arc in arcs if arc[1][0] in read] for arcs in self._arcs]
 
     def fastest(self) -> tuple[float, list[int]]:
         """Return the least period for which there are stages, and the earliest of these."""
@@ -202,7 +207,7 @@ class _Plan:
         """Return the earliest stage of each cell; None if there are too few for a period."""
         limit = period - self._setup
         born: dict[int, int] = {}
-        arrivals: dict[int, float] = {}
+        arrivals: dict[Node, float] = {}
         stages = []
         for inputs, arcs in zip(self._inputs, self._arcs, strict=True):
             stage = max((born.get(net, 0) for net in inputs), default=0)
@@ -213,21 +218,21 @@ class _Plan:
                 if stage > self._ranks or max(found.values()) > limit:
                     return None
             arrivals |= found
-            born |= dict.fromkeys(found, stage)
+            born |= {net: stage for net, _ in found}
             stages.append(stage)
         return stages
 
     def _arrivals(
         self,
-        arcs: list[tuple[int, int, float]],
+        arcs: list[tuple[Node, Node, float]],
         stage: int,
         born: Mapping[int, int],
-        arrivals: Mapping[int, float],
-    ) -> dict[int, float]:
+        arrivals: Mapping[Node, float],
+    ) -> dict[Node, float]:
         """Return when the outputs of a cell are there if it is in a stage."""
-        found: dict[int, float] = {}
+        found: dict[Node, float] = {}
         for source, sink, delay in arcs:
-            is_here = source in arrivals and born[source] == stage
+            is_here = source in arrivals and born[source[0]] == stage
             start = arrivals[source] if is_here else self._launch[source]
             found[sink] = max(found.get(sink, 0.0), start + delay)
         return found
@@ -285,10 +290,10 @@ class _Plan:
 
     def _too_late(self, region: list[int], period: float) -> set[int]:
         """Return the cells that are too late for a register behind them in the earlier stage."""
-        arrivals: dict[int, float] = {}
+        arrivals: dict[Node, float] = {}
         late = set()
         for i in region:
-            found: dict[int, float] = {}
+            found: dict[Node, float] = {}
             for source, sink, delay in self._arcs[i]:
                 start = arrivals.get(source, self._launch[source])
                 found[sink] = max(found.get(sink, 0.0), start + delay)
@@ -299,7 +304,7 @@ class _Plan:
 
     def _too_early(self, region: list[int], period: float) -> set[int]:
         """Return the cells that a register before them in the later stage would make too late."""
-        needs: dict[int, float] = defaultdict(float)  # from a net to the end of the region
+        needs: dict[Node, float] = defaultdict(float)  # from a net to the end of the region
         early = set()
         for i in reversed(region):
             for source, sink, delay in self._arcs[i]:

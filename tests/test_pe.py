@@ -62,7 +62,7 @@ def test_faults_around_the_unit_are_found(unit: str) -> None:
         second = replace(register, pins=register.pins | {"D": new})
         mutants += [swapped(good, register, stuck), swapped(good, register, second, first)]
     for mutant in mutants:
-        assert check_accumulator(operation, mutant).mismatches
+        assert check_accumulator(operation, mutant, cycles=64).mismatches
 
 
 def test_result_that_is_an_operand() -> None:
