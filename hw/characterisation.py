@@ -132,6 +132,8 @@ class Characterisation:
     input_energy_fj : internal energy of one change of an input pin that no output follows; for
         the clock pin of a flip-flop, of one clock edge
     fit : largest and mean error of a fitted delay against the full library, None where exact
+    edge_capacitance_ff : for a rise and for a fall, of input pins where these are not both the
+        mean; static timing takes them
     """
 
     corner: str
@@ -144,3 +146,6 @@ class Characterisation:
     input_energy_fj: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     setup_ps: Mapping[str, float] = field(default_factory=dict)
     fit: str | None = None
+    edge_capacitance_ff: Mapping[str, Mapping[str, tuple[float, float]]] = field(
+        default_factory=dict
+    )

@@ -6,7 +6,7 @@ comes everywhere at once.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fmacost.hw.characterisation import Arc, Characterisation, Edge
@@ -69,16 +69,16 @@ def period(netlist: Netlist, delays: Delays) -> float:
 
 
 def _loads(
-    netlist: Netlist, capacitance: Mapping[str, Mapping[str, float]], output: float
+    netlist: Netlist, capacitance: Callable[[str, str], float], data: tuple[str, str]
 ) -> dict[int, float]:
-    """Return what hangs on each net, an output port being the input of a register."""
+    """Return what hangs on each net; an output port is the input of a register."""
     loads: dict[int, float] = defaultdict(float)
     for cell in netlist.cells:
         for pin in netlist.library[cell.type].inputs:
-            loads[cell.pins[pin]] += capacitance[cell.type][pin]
+            loads[cell.pins[pin]] += capacitance(cell.type, pin)
     for nets in netlist.outputs.values():
         for net in nets:
-            loads[net] += output
+            loads[net] += capacitance(*data)
     return loads
 
 
@@ -95,8 +95,8 @@ def _logical_effort(netlist: Netlist, technology: Technology) -> Delays:
         raise TechnologyError(f"technology {technology.name}: the delays of {name} are unknown")
     register = drive[flip_flop.cell]
     (launch,) = register.delay_tau.values()
-    capacitance = {name: cell.load for name, cell in drive.items()}
-    loads = _loads(netlist, capacitance, register.load[flip_flop.pins["D"]])
+    data = flip_flop.cell, flip_flop.pins["D"]
+    loads = _loads(netlist, lambda cell, pin: drive[cell].load[pin], data)
     return Delays(
         {
             cell.name: {
@@ -117,8 +117,8 @@ def _characterised(netlist: Netlist, technology: Technology, known: Characterisa
     if unknown or flip_flop.cell not in known.setup_ps:
         name = min(unknown, default=flip_flop.cell)
         raise TechnologyError(f"technology {technology.name}: the delays of {name} are unknown")
-    capacitance = known.capacitance_ff
-    loads = _loads(netlist, capacitance, capacitance[flip_flop.cell][flip_flop.pins["D"]])
+    data = flip_flop.cell, flip_flop.pins["D"]
+    loads = [_loads(netlist, _capacitance(known, edge), data) for edge in (_RISE, _FALL)]
     launch: dict[Node, float] = {}
     slews: dict[Node, float] = defaultdict(lambda: known.fo4_ps)
     starts = {net for nets in netlist.inputs.values() for net in nets}
@@ -126,9 +126,9 @@ def _characterised(netlist: Netlist, technology: Technology, known: Characterisa
     for arc in known.arcs[flip_flop.cell]:
         for effect, edge in _edges(arc) if arc.sink == flip_flop.pins["Q"] else ():
             for net in _nets(netlist):
-                launch[net, effect] = edge.delay.at(known.fo4_ps, loads[net])
+                launch[net, effect] = edge.delay.at(known.fo4_ps, loads[effect][net])
                 if net in starts:
-                    slews[net, effect] = _slew(edge, known.fo4_ps, loads[net], known)
+                    slews[net, effect] = _slew(edge, known.fo4_ps, loads[effect][net], known)
     arcs = {
         cell.name: _arcs(cell, known, slews, loads)
         for cell in netlist.levelised()
@@ -138,7 +138,10 @@ def _characterised(netlist: Netlist, technology: Technology, known: Characterisa
 
 
 def _arcs(
-    cell: Cell, known: Characterisation, slews: dict[Node, float], loads: Mapping[int, float]
+    cell: Cell,
+    known: Characterisation,
+    slews: dict[Node, float],
+    loads: Sequence[Mapping[int, float]],
 ) -> dict[tuple[Terminal, Terminal], float]:
     """Return the delays from inputs to outputs of a cell, and add the slews of its outputs."""
     found: dict[tuple[Terminal, Terminal], float] = {}
@@ -148,16 +151,26 @@ def _arcs(
         for effect, edge in _edges(arc):
             for cause in _causes(arc, effect):
                 slew_ps = worst.get((source, cause), slews[source, cause])
-                slew = _slew(edge, slew_ps, loads[net], known)
+                slew = _slew(edge, slew_ps, loads[effect][net], known)
                 worst[net, effect] = max(slew, worst.get((net, effect), 0.0))
                 begin, end = (arc.source, cause), (arc.sink, effect)
                 # an arc may begin at another output, where earlier ones end
                 before = {first: d for (first, last), d in found.items() if last == begin}
                 for first, before_ps in (before or {begin: 0.0}).items():
-                    delay = before_ps + edge.delay.at(slew_ps, loads[net])
+                    delay = before_ps + edge.delay.at(slew_ps, loads[effect][net])
                     found[first, end] = max(delay, found.get((first, end), 0.0))
     slews |= worst
     return found
+
+
+def _capacitance(known: Characterisation, edge: int) -> Callable[[str, str], float]:
+    """Return the capacitance in fF of a pin of a cell at one of its edges."""
+
+    def of_pin(cell: str, pin: str) -> float:
+        mean = known.capacitance_ff[cell][pin]
+        return known.edge_capacitance_ff.get(cell, {}).get(pin, (mean, mean))[edge]
+
+    return of_pin
 
 
 def _edges(arc: Arc) -> list[tuple[int, Edge]]:

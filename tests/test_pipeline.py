@@ -314,6 +314,17 @@ def test_rising_and_falling_edges_are_told_apart() -> None:
     assert pipelined(inverters(3, uneven), uneven, 0).period == 50 + 4 * 1.0 + 30 + 10 + 30 + 7
 
 
+def test_capacitances_of_edges_are_told_apart() -> None:
+    toy = characterised()
+    facts = toy.characterisation
+    assert facts is not None
+    edges = {"INV": {"A": (0.8, 1.2)}}
+    uneven = replace(toy, characterisation=replace(facts, edge_capacitance_ff=edges))
+    # the first inverter rises or falls later, as its input falls or rises with 1.2 or 0.8 fF
+    late = 50 + 4 * 1.2 + (10 + 2 * 0.8) + (10 + 2 * 0.5) + 7
+    assert pipelined(inverters(2, uneven), uneven, 0).period == pytest.approx(late)
+
+
 def test_arc_from_one_output_to_another() -> None:
     """An adder cell whose sum comes after its carry."""
     toy = characterised()
