@@ -2,8 +2,8 @@
 
 The operands are held in registers, whose outputs also go on to the neighbours (ports ``a_out``,
 ``b_out`` and ``clear_out``). The result is held in the accumulator, which is the addend of the next
-cycle, or zero where ``clear`` came with the operands. ``result`` shows the accumulator. Nothing has
-a reset or an enable: each cycle accumulates.
+cycle, or zero where ``clear`` came with the operands. ``result`` shows the accumulator. ``invalid``
+stays set until it is cleared. Nothing has a reset or an enable: each cycle accumulates.
 """
 
 from fmacost.hw.technology import Technology, TechnologyError
@@ -13,7 +13,7 @@ from fmacost.sim.operation import Kind, Operation, OperationError
 
 CLOCK = "clk"
 _DRIVEN = 8  # gates at the accumulator that one inverter clears
-_INVERTER, _AND = 0b01, 0b1000
+_INVERTER, _AND, _OR = 0b01, 0b1000, 0b1110
 
 
 def check_accumulates(operation: Operation) -> None:
@@ -25,8 +25,6 @@ def check_accumulates(operation: Operation) -> None:
         reason = f"its result is {operation.result.name}, its addend {operation.addend.name}"
     elif not isinstance(operation.addend, FixedFormat) and not operation.addend.has_zero:
         reason = f"{operation.addend.name} has no zero to start from"
-    elif operation.has_invalid:
-        reason = "its results may be invalid, which an accumulator does not keep"
     elif operation.random_bits:
         reason = "it needs random bits"
     if reason:
@@ -38,14 +36,15 @@ def processing_element(operation: Operation, netlist: Netlist, technology: Techn
 
     Parameters
     ----------
-    netlist : of the operation, combinational, inputs a, b, c and output ``result``
+    netlist : of the operation, combinational, inputs a, b, c and output ``result``, with
+        ``invalid`` where the operation has it
 
     Raises
     ------
     OperationError
         If the operation cannot accumulate.
     TechnologyError
-        If the technology has no flip-flop, no inverter or no AND.
+        If the technology has no flip-flop, or no inverter, AND or OR.
     """
     check_accumulates(operation)
     wiring = _Wiring(netlist, technology)
@@ -53,21 +52,24 @@ def processing_element(operation: Operation, netlist: Netlist, technology: Techn
     clear = wiring.port(1)
     held = {name: tuple(map(wiring.register, nets)) for name, nets in operands.items()}
     cleared = wiring.register(*clear)
-    accumulator = tuple(map(wiring.register, netlist.outputs["result"]))
+    sums = netlist.outputs["result"]
+    accumulator = wiring.port(len(sums))
     addend = []
-    for i, net in enumerate(accumulator):
+    for i, (net, q) in enumerate(zip(sums, accumulator, strict=True)):
         if i % _DRIVEN == 0:
             keep = wiring.gate(_INVERTER, cleared)
-        addend.append(wiring.gate(_AND, net, keep))
+        addend.append(wiring.gate(_AND, q, keep))
+        wiring.register(net, q)
+    outputs = {"clear_out": (cleared,), "result": accumulator}
+    for net in netlist.outputs.get("invalid", ()):
+        outputs["invalid"] = wiring.port(1)
+        before = wiring.gate(_AND, *outputs["invalid"], keep)
+        wiring.register(wiring.gate(_OR, net, before), *outputs["invalid"])
     wiring.connect(netlist, {**held, "c": tuple(addend)})
     return Netlist(
         netlist.name,
         {**operands, "clear": clear, CLOCK: (wiring.clock,)},
-        {
-            **{f"{name}_out": nets for name, nets in held.items()},
-            "clear_out": (cleared,),
-            "result": accumulator,
-        },
+        {f"{name}_out": nets for name, nets in held.items()} | outputs,
         tuple(wiring.cells),
         dict(technology.library),
     )
@@ -88,8 +90,9 @@ class _Wiring:
         first, self._next_net = self._next_net, self._next_net + width
         return tuple(range(first, self._next_net))
 
-    def register(self, data: int) -> int:
-        (net,) = self.port(1)
+    def register(self, data: int, output: int | None = None) -> int:
+        """Add a register and return its output, a new net unless one is given."""
+        net = self.port(1)[0] if output is None else output
         name = self._new_name(f"register{net}")
         self.cells.append(self._technology.register_cell(name, data, self.clock, net))
         return net
@@ -99,7 +102,7 @@ class _Wiring:
         costs = self._technology.cell_cost
         known = [kind for kind in self._technology.cells.values() if _computes(kind, table, inputs)]
         if not known:
-            name = {_INVERTER: "inverter", _AND: "AND"}[table]
+            name = {_INVERTER: "inverter", _AND: "AND", _OR: "OR"}[table]
             raise TechnologyError(f"technology {self._technology.name} has no {name}")
         kind = min(known, key=lambda kind: costs[kind.name])
         (net,) = self.port(1)

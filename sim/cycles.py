@@ -213,7 +213,7 @@ def check_pipeline(
         for (name, width), codes in zip(widths.items(), operands, strict=True)
     }
     made = simulate(netlist, inputs, seed)
-    got = np.concatenate([made["result"], *([made["invalid"]] if "invalid" in made else [])], 1)
+    got = _results(made)
     expected = compute(operation, *operands)
     wrong = _differences(expected, got[latency:], valid)
     return _streams(operands, expected, got[latency:], wrong, int(valid.sum()))
@@ -235,6 +235,11 @@ def _stream_planes(codes: Codes, width: int, cycles: int) -> Planes:
     """Return codes, those of the first cycle first, as planes of each cycle."""
     planes = pack_planes(codes, width).reshape(width, cycles, -1)
     return np.ascontiguousarray(planes.transpose(1, 0, 2))
+
+
+def _results(made: Mapping[str, Planes]) -> Planes:
+    """Return the result in each cycle, with ``invalid`` on top where there is one."""
+    return np.concatenate([made[name] for name in ("result", "invalid") if name in made], axis=1)
 
 
 def _differences(expected: Codes, got: Planes, valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -270,7 +275,8 @@ def check_accumulator(
 
     The netlist takes ``a``, ``b`` and ``clear`` in each cycle and gives them to its neighbours one
     cycle later. One cycle after that ``result`` is the operation on them and the former result,
-    or on zero where ``clear`` was set: at the start and then in one cycle in four.
+    or on zero where ``clear`` was set: at the start and then in one cycle in four. ``invalid``, if
+    the operation has it, is set from an invalid result on until the next ``clear``.
 
     Parameters
     ----------
@@ -282,11 +288,15 @@ def check_accumulator(
     a, b = (codes.reshape(cycles, -1) for codes in _draw(operation, rng, cycles * streams)[:2])
     clear = (rng.integers(0, _GAPS, (cycles, streams)) == 0) | (np.arange(cycles) == 0)[:, None]
     accumulator = _draw(operation, rng, streams)[2]
+    invalid = np.zeros_like(clear[0])
     addends, sums = [], []
+    width = operation.result.width
     for cycle in range(cycles):
         addends.append(np.where(clear[cycle], np.zeros_like(accumulator), accumulator))
-        accumulator = compute(operation, a[cycle], b[cycle], addends[-1])
-        sums.append(accumulator)
+        code = compute(operation, a[cycle], b[cycle], addends[-1])
+        accumulator = (code & ((1 << width) - 1)).astype(accumulator.dtype)
+        invalid = (code >> width != 0) | (invalid & ~clear[cycle])
+        sums.append(code | invalid.astype(code.dtype) << width if operation.has_invalid else code)
     operands = a.ravel(), b.ravel(), np.concatenate(addends)
     widths = operation.input_widths
     inputs = {
@@ -295,7 +305,7 @@ def check_accumulator(
         "clear": _stream_planes(clear.ravel().astype(np.uint64), 1, cycles),
     }
     made = simulate(netlist, inputs, seed)
-    expected, got = np.concatenate(sums), made["result"][2:]
+    expected, got = np.concatenate(sums), _results(made)[2:]
     valid = np.ones((cycles, streams), np.bool_)
     wrong = _differences(expected, got, valid)
     for name, planes in inputs.items():

@@ -13,7 +13,10 @@ from fmacost.sim.netlist import Cell, Netlist
 from fmacost.sim.operation import OperationError, parse_unit
 from tests.units import CMOS, mapped
 
-UNITS = ("fma:int1", "fma:uint2", "fma:int2+int6", "fma:e2m1fn", "fma:e2m1fn+e5m2", "fma:e3m0f,ftz")
+UNITS = (
+    "fma:int1", "fma:uint2", "fma:int2+int6", "fma:e2m1fn", "fma:e2m1fn+e5m2", "fma:e3m0f,ftz",
+    "fma:e2m1fn+exact32", "fma:e2m2ieee+exact4",
+)  # fmt: skip
 
 
 @cache
@@ -34,8 +37,9 @@ def test_registers_and_gates_around_a_unit(unit: str) -> None:
     operation = parse_unit(unit)
     inside, outside = element(unit)
     a, b, c = operation.input_widths.values()
-    assert len(outside.registers) == a + b + c + 1
-    added = 24 * (a + b + c + 1) + 6 * c + 2 * -(-c // 8)
+    kept = operation.output_bits  # more than c where there is ``invalid``
+    assert len(outside.registers) == a + b + kept + 1
+    added = 24 * (a + b + kept + 1) + 6 * kept + 2 * -(-c // 8) + 6 * (kept - c)
     assert CMOS.transistor_count(outside) == CMOS.transistor_count(inside) + added
     bare = period(inside, find_delays(inside, CMOS))
     assert bare * 0.9 < period(outside, find_delays(outside, CMOS)) < bare + 5
@@ -46,15 +50,17 @@ def swapped(netlist: Netlist, old: Cell, *new: Cell) -> Netlist:
     return replace(netlist, cells=(*others, *new))
 
 
-@pytest.mark.parametrize("unit", ["fma:int2+int6", "fma:e2m1fn"])
+@pytest.mark.parametrize("unit", ["fma:int2+int6", "fma:e2m1fn", "fma:e2m2ieee+exact4"])
 def test_faults_around_the_unit_are_found(unit: str) -> None:
     operation, good = parse_unit(unit), element(unit)[1]
     gates = [cell for cell in good.cells if cell.type == "AND2" and cell.name.startswith("gate")]
-    (inverter,) = [c for c in good.cells if c.type == "INV" and c.name.startswith("gate")]
+    inverters = [c for c in good.cells if c.type == "INV" and c.name.startswith("gate")]
+    flags = [c for c in good.cells if c.type == "OR2" and c.name.startswith("gate")]
     mutants = [
         swapped(good, gate, replace(gate, pins=gate.pins | {"B": 1})) for gate in gates
     ]  # not cleared
-    mutants += [swapped(good, inverter, replace(inverter, pins=inverter.pins | {"A": 0}))]
+    mutants += [swapped(good, c, replace(c, pins=c.pins | {"A": 0})) for c in inverters + flags]
+    mutants += [swapped(good, c, replace(c, pins=c.pins | {"B": 0})) for c in flags]
     for register in good.registers:  # stuck, and late by a cycle
         new = 1 + max(net for cell in good.cells for net in cell.pins.values())
         stuck = replace(register, pins=register.pins | {"D": 0})
@@ -90,7 +96,6 @@ def test_result_that_is_an_operand() -> None:
         ("add:e4m3fn", "add:e4m3fn cannot accumulate: it adds no addend to a product"),
         ("fma:e4m3fn+fp32->bf16", "its result is bf16, its addend fp32"),
         ("fma:e0m0f", "e0m0f has no zero to start from"),
-        ("fma:e4m3fn+exact32", "its results may be invalid, which an accumulator does not keep"),
         ("fma:e4m3fn,sr4", "it needs random bits"),
     ],
 )
