@@ -16,6 +16,7 @@ from fmacost.sim.netlist import Cell, Netlist
 
 Node = tuple[int, int]  # a net, and an edge: 0 for a rise or for both alike, 1 for a fall
 Terminal = tuple[str, int]  # a pin, and an edge
+Arcs = Mapping[tuple[Terminal, Terminal], float]
 _RISE, _FALL = 0, 1
 
 
@@ -27,11 +28,13 @@ class Delays:
     ----------
     arcs : by name of cell, from an edge of an input pin to one of an output pin; registers have
         none
+    held : the same where the output drives a register and nothing else
     launch : of each net, from the clock edge to the output of a register that drives it
     setup : how long before the clock edge the input of a register must be there
     """
 
-    arcs: Mapping[str, Mapping[tuple[Terminal, Terminal], float]]
+    arcs: Mapping[str, Arcs]
+    held: Mapping[str, Arcs]
     launch: Mapping[Node, float]
     setup: float
 
@@ -97,18 +100,20 @@ def _logical_effort(netlist: Netlist, technology: Technology) -> Delays:
     (launch,) = register.delay_tau.values()
     data = flip_flop.cell, flip_flop.pins["D"]
     loads = _loads(netlist, lambda cell, pin: drive[cell].load[pin], data)
-    return Delays(
-        {
+
+    def arcs(load: Callable[[int], float]) -> dict[str, Arcs]:
+        return {
             cell.name: {
-                ((source, _RISE), (sink, _RISE)): (delay + loads[cell.pins[sink]]) / FO4_TAU
+                ((source, _RISE), (sink, _RISE)): (delay + load(cell.pins[sink])) / FO4_TAU
                 for (source, sink), delay in drive[cell.type].delay_tau.items()
             }
             for cell in netlist.cells
             if cell.type != flip_flop.cell
-        },
-        {(net, _RISE): (launch + loads[net]) / FO4_TAU for net in _nets(netlist)},
-        flip_flop.setup_fo4,
-    )
+        }
+
+    held = register.load[flip_flop.pins["D"]]
+    launches = {(net, _RISE): (launch + loads[net]) / FO4_TAU for net in _nets(netlist)}
+    return Delays(arcs(loads.__getitem__), arcs(lambda _: held), launches, flip_flop.setup_fo4)
 
 
 def _characterised(netlist: Netlist, technology: Technology, known: Characterisation) -> Delays:
@@ -129,21 +134,25 @@ def _characterised(netlist: Netlist, technology: Technology, known: Characterisa
                 launch[net, effect] = edge.delay.at(known.fo4_ps, loads[effect][net])
                 if net in starts:
                     slews[net, effect] = _slew(edge, known.fo4_ps, loads[effect][net], known)
-    arcs = {
-        cell.name: _arcs(cell, known, slews, loads)
-        for cell in netlist.levelised()
-        if cell.type != flip_flop.cell
-    }
-    return Delays(arcs, launch, known.setup_ps[flip_flop.cell])
+    at_register = [_capacitance(known, edge)(*data) for edge in (_RISE, _FALL)]
+    arcs: dict[str, Arcs] = {}
+    held: dict[str, Arcs] = {}
+    for cell in netlist.levelised():
+        if cell.type != flip_flop.cell:
+            alone = [{net: load for net in cell.pins.values()} for load in at_register]
+            held[cell.name], _ = _arcs(cell, known, slews, alone)
+            arcs[cell.name], worst = _arcs(cell, known, slews, loads)
+            slews |= worst
+    return Delays(arcs, held, launch, known.setup_ps[flip_flop.cell])
 
 
 def _arcs(
     cell: Cell,
     known: Characterisation,
-    slews: dict[Node, float],
+    slews: Mapping[Node, float],
     loads: Sequence[Mapping[int, float]],
-) -> dict[tuple[Terminal, Terminal], float]:
-    """Return the delays from inputs to outputs of a cell, and add the slews of its outputs."""
+) -> tuple[Arcs, dict[Node, float]]:
+    """Return the delays from inputs to outputs of a cell, and the slews of its outputs."""
     found: dict[tuple[Terminal, Terminal], float] = {}
     worst: dict[Node, float] = {}
     for arc in known.arcs[cell.type]:
@@ -159,8 +168,7 @@ def _arcs(
                 for first, before_ps in (before or {begin: 0.0}).items():
                     delay = before_ps + edge.delay.at(slew_ps, loads[effect][net])
                     found[first, end] = max(delay, found.get((first, end), 0.0))
-    slews |= worst
-    return found
+    return found, worst
 
 
 def _capacitance(known: Characterisation, edge: int) -> Callable[[str, str], float]:

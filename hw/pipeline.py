@@ -7,8 +7,9 @@ proof holds for the pipeline.
 
 First comes the least period that a stage for each cell as early as possible allows, then the fewest
 registers within that period: one rank of registers after the other is put where fewest nets cross
-it, all others staying, until no rank can be improved. A register changes what nets drive, so the
-delays are looked up again in the pipeline that came out, as long as that makes it faster.
+it, all others staying, until no rank can be improved. A register changes what nets drive, so a few
+rounds of this approach the delays in the pipeline that comes out. The fastest counts; of those as
+fast as it, the one with the fewest registers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
 
 from fmacost.hw.clocking import Delays, Node, find_delays, period
 from fmacost.hw.mincut import INFINITE, Graph
@@ -25,7 +28,9 @@ from fmacost.sim.netlist import Cell, Netlist
 MAX_RANKS = 32
 CLOCK = "clk"
 _ROUNDS = 6  # of looking up the delays
+_AS_GOOD = 0.005  # periods that differ by less are as good as each other
 _PRECISION = 1e-4  # of the period, relative
+_TOLERANCE = 1e-9  # for sums in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +70,18 @@ def pipelined(netlist: Netlist, technology: Technology, ranks: int) -> Pipeline:
     if not 0 <= ranks <= MAX_RANKS:
         raise ValueError(f"pipeline must be in 0..{MAX_RANKS}, not {ranks}")
     delays = find_delays(netlist, technology)
-    best = Pipeline(netlist, 0, period(netlist, delays))
     if not ranks:
-        return best
-    best = Pipeline(netlist, ranks, float("inf"))
+        return Pipeline(netlist, 0, period(netlist, delays))
+    found = []
     for _ in range(_ROUNDS):
         plan = _Plan(netlist, delays, ranks)
         stages = plan.thrifty(*plan.fastest())
         registered = insert_registers(netlist, technology, stages, ranks)
-        found = find_delays(registered, technology)
-        made = Pipeline(registered, ranks, period(registered, found))
-        if made.period > best.period * (1 - _PRECISION):
-            break
-        best = made
-        delays = _seen_without(delays, registered, found)
-    return best
+        wired = find_delays(registered, technology)
+        found.append(Pipeline(registered, ranks, period(registered, wired)))
+        delays = _between(delays, wired, registered)
+    limit = (1 + _AS_GOOD) * min(made.period for made in found)
+    return min((m for m in found if m.period <= limit), key=lambda m: (m.flip_flops, m.period))
 
 
 def insert_registers(
@@ -134,22 +136,45 @@ def insert_registers(
     )
 
 
-def _seen_without(before: Delays, registered: Netlist, found: Delays) -> Delays:
-    """Return the delays found in a pipeline as those of the netlist without its registers."""
+def _between(before: Delays, wired: Delays, registered: Netlist) -> Delays:
+    """Return means of what a plan was made with and what came out of it.
+
+    To go all the way would make plans swing between two states.
+    """
     held = {}
     for cell in registered.registers:
         kind = registered.library[cell.type]
         ((output, data),) = kind.outputs  # the function is the pin
         held[cell.pins[output]] = cell.pins[data]
-    launch = dict(before.launch)
-    seen: dict[Node, float] = defaultdict(float)
-    for (net, edge), time in found.launch.items():
+    slowest: dict[Node, float] = {}  # of the registers that a net passes
+    for (net, edge), time in wired.launch.items():
         origin = net
         while origin in held:
             origin = held[origin]
         if origin != net:
-            seen[origin, edge] = max(seen[origin, edge], time)
-    return Delays(found.arcs, launch | seen, found.setup)
+            slowest[origin, edge] = max(slowest.get((origin, edge), 0.0), time)
+    launch = {node: (t + slowest.get(node, t)) / 2 for node, t in before.launch.items()}
+    arcs = {
+        cell: {arc: (delay + wired.arcs[cell][arc]) / 2 for arc, delay in delays.items()}
+        for cell, delays in before.arcs.items()
+    }
+    return Delays(arcs, before.held, launch, before.setup)
+
+
+class _Arc(NamedTuple):
+    """A way through a cell; ``held`` is its delay where the sink drives a register alone."""
+
+    source: Node
+    sink: Node
+    delay: float
+    held: float
+
+
+class _Arrival(NamedTuple):
+    """When a net is there in the stage that drives it."""
+
+    stage: int
+    time: float
 
 
 class _Plan:
@@ -161,7 +186,7 @@ class _Plan:
         self._driver: dict[int, int] = {}
         self._readers: dict[int, list[int]] = defaultdict(list)
         self._inputs: list[list[int]] = []
-        self._arcs: list[list[tuple[Node, Node, float]]] = []
+        self._arcs: list[list[_Arc]] = []
         moving = {net for nets in netlist.inputs.values() for net in nets}
         for i, cell in enumerate(self._cells):
             kind = netlist.library[cell.type]
@@ -172,21 +197,22 @@ class _Plan:
             for pin, _ in kind.outputs:
                 self._driver[cell.pins[pin]] = i
                 moving.add(cell.pins[pin])
+            held = delays.held[cell.name]
             self._arcs.append(
                 [
-                    ((cell.pins[source], cause), (cell.pins[sink], effect), delay)
-                    for ((source, cause), (sink, effect)), delay in delays.arcs[cell.name].items()
-                    if cell.pins[source] in inputs
+                    _Arc((net, start[1]), (cell.pins[end[0]], end[1]), delay, held[start, end])
+                    for (start, end), delay in delays.arcs[cell.name].items()
+                    if (net := cell.pins[start[0]]) in inputs
                 ]
             )
         self._ends = {net for nets in netlist.outputs.values() for net in nets} & moving
         read = self._ends | self._readers.keys()
-        self._arcs = [[arc for arc in arcs if arc[1][0] in read] for arcs in self._arcs]
+        self._arcs = [[arc for arc in arcs if arc.sink[0] in read] for arcs in self._arcs]
 
     def fastest(self) -> tuple[float, list[int]]:
         """Return the least period for which there are stages, and the earliest of these."""
         longest = self._launch_and_setup() + sum(
-            max((a[2] for a in c), default=0) for c in self._arcs
+            max((arc.delay for arc in arcs), default=0) for arcs in self._arcs
         )
         low, high = 0.0, longest
         stages = self._earliest(high)
@@ -207,15 +233,15 @@ class _Plan:
         """Return the earliest stage of each cell; None if there are too few for a period."""
         limit = period - self._setup
         born: dict[int, int] = {}
-        arrivals: dict[Node, float] = {}
+        arrivals: dict[Node, _Arrival] = {}
         stages = []
         for inputs, arcs in zip(self._inputs, self._arcs, strict=True):
             stage = max((born.get(net, 0) for net in inputs), default=0)
-            found = self._arrivals(arcs, stage, born, arrivals)
-            if found and max(found.values()) > limit:
+            found = self._arrivals(arcs, stage, arrivals, limit)
+            if found is None:
                 stage += 1
-                found = self._arrivals(arcs, stage, born, arrivals)
-                if stage > self._ranks or max(found.values()) > limit:
+                found = self._arrivals(arcs, stage, arrivals, limit)
+                if stage > self._ranks or found is None:
                     return None
             arrivals |= found
             born |= {net: stage for net, _ in found}
@@ -223,19 +249,26 @@ class _Plan:
         return stages
 
     def _arrivals(
-        self,
-        arcs: list[tuple[Node, Node, float]],
-        stage: int,
-        born: Mapping[int, int],
-        arrivals: Mapping[Node, float],
-    ) -> dict[Node, float]:
-        """Return when the outputs of a cell are there if it is in a stage."""
+        self, arcs: list[_Arc], stage: int, arrivals: Mapping[Node, _Arrival], limit: float
+    ) -> dict[Node, _Arrival] | None:
+        """Return when the outputs of a cell are there if it is in a stage, None if too late.
+
+        A net that is in time for a register, but not with other readers as well, never arrives for
+        these.
+        """
         found: dict[Node, float] = {}
-        for source, sink, delay in arcs:
-            is_here = source in arrivals and born[source[0]] == stage
-            start = arrivals[source] if is_here else self._launch[source]
-            found[sink] = max(found.get(sink, 0.0), start + delay)
-        return found
+        late = set()
+        for arc in arcs:
+            known = arrivals.get(arc.source)
+            start = known.time if known and known.stage == stage else self._launch[arc.source]
+            if start + arc.held > limit:
+                return None
+            if start + arc.delay > limit:
+                late.add(arc.sink[0])
+            found[arc.sink] = max(found.get(arc.sink, 0.0), start + arc.delay)
+        return {
+            node: _Arrival(stage, inf if node[0] in late else time) for node, time in found.items()
+        }
 
     def thrifty(self, period: float, stages: list[int]) -> dict[str, int]:
         """Return stages that need few registers, by name of cell, from any that meet a period."""
@@ -264,8 +297,9 @@ class _Plan:
     def _move_rank(self, rank: int, period: float, stages: list[int]) -> None:
         """Put a rank of registers where the fewest nets cross it, the others staying."""
         region = [i for i, stage in enumerate(stages) if rank - 1 <= stage <= rank]
-        too_late = self._too_late(region, period)
-        too_early = self._too_early(region, period)
+        limit = period - self._setup + _TOLERANCE
+        too_late = self._too_late(region, limit)
+        too_early = self._too_early(region, limit)
         graph = Graph()
         nodes = {i: 0 if i in too_early else 1 if i in too_late else graph.node() for i in region}
         for net, (first, last) in self._lives(stages).items():
@@ -288,28 +322,26 @@ class _Plan:
         for i, node in nodes.items():
             stages[i] = rank - 1 if node in before else rank
 
-    def _too_late(self, region: list[int], period: float) -> set[int]:
+    def _too_late(self, region: list[int], limit: float) -> set[int]:
         """Return the cells that are too late for a register behind them in the earlier stage."""
-        arrivals: dict[Node, float] = {}
+        arrivals: dict[Node, _Arrival] = {}
         late = set()
         for i in region:
-            found: dict[Node, float] = {}
-            for source, sink, delay in self._arcs[i]:
-                start = arrivals.get(source, self._launch[source])
-                found[sink] = max(found.get(sink, 0.0), start + delay)
-            arrivals |= found
-            if max(found.values(), default=0.0) > period - self._setup + 1e-9:
+            found = self._arrivals(self._arcs[i], 0, arrivals, limit)  # as if in one stage
+            if found is None:
                 late.add(i)
+                found = {arc.sink: _Arrival(0, inf) for arc in self._arcs[i]}
+            arrivals |= found
         return late
 
-    def _too_early(self, region: list[int], period: float) -> set[int]:
+    def _too_early(self, region: list[int], limit: float) -> set[int]:
         """Return the cells that a register before them in the later stage would make too late."""
-        needs: dict[Node, float] = defaultdict(float)  # from a net to the end of the region
+        needs: dict[Node, float] = {}  # from a net to the end of the region
         early = set()
         for i in reversed(region):
-            for source, sink, delay in self._arcs[i]:
-                need = delay + needs[sink]
-                needs[source] = max(needs[source], need)
-                if self._launch[source] + need > period - self._setup + 1e-9:
+            for arc in self._arcs[i]:
+                need = arc.delay + needs[arc.sink] if arc.sink in needs else arc.held
+                needs[arc.source] = max(needs.get(arc.source, 0.0), need)
+                if self._launch[arc.source] + need > limit:
                     early.add(i)
         return early

@@ -60,6 +60,16 @@ def test_register_in_the_middle_of_a_row() -> None:
     assert period(made.netlist, find_delays(made.netlist, CMOS)) == made.period
 
 
+def test_net_with_many_readers_is_held_before_them() -> None:
+    """A register behind it drives them all instead of the inverter, which then is quick."""
+    row = inverters(2)
+    readers = tuple(Cell(f"r{i}", "INV", {"A": 4, "Y": 10 + i}) for i in range(40))
+    fan = replace(row, cells=(*row.cells, *readers), outputs={"y": tuple(range(10, 50))})
+    made = pipelined(fan, CMOS, 1)
+    assert made.flip_flops == 1
+    assert made.period == pytest.approx((3.8 * 5 - 4 + 40 + 1.7) / 5 + 1.2)
+
+
 def test_wire_from_input_to_output_takes_a_register_a_rank() -> None:
     wire = replace(inverters(0), outputs={"y": (2, 2), "constant": (1, 0)})
     made = pipelined(wire, CMOS, 3)
