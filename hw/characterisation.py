@@ -98,7 +98,8 @@ class FlipFlop:
     pins : cell pin of each of D, CLK and Q
     transistors : None if the library does not say
     area_um2 : None in a technology without areas
-    setup_fo4, clock_to_output_fo4 : where there is no ``Characterisation``
+    setup_fo4, clock_to_output_fo4 : where there is no ``Characterisation``; the output drives an
+        FO4 load
     tied : constant, 0 or 1, on each further input, such as a reset
     inverted : whether Q has the inverse of what D had
     """

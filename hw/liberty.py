@@ -69,8 +69,8 @@ def read_liberty(path: Path) -> Library:
     Where the library has timing tables (NLDM), a cell without them is skipped and the technology
     has a ``characterisation``: internal energies are those at the slew and the load of a
     fan-out-of-four inverter, setup times those where data and clock have that slew. Its flip-flop
-    is the smallest plain one, counting the inverter behind an inverted output; where every one has
-    a reset or the like, the smallest with such pins tied. None, if there is no usable one.
+    is the smallest plain one with a true output; where every one has a reset or the like, the
+    smallest with such pins tied. None, if there is no usable one.
 
     Raises
     ------
@@ -124,7 +124,7 @@ class _Reader:
                 raise self._missing(function, what)
         inverter = kept[_NOT]
         stage = self._fan_out_of_four(inverter)
-        flip_flop = self._flip_flop(flip_flops, inverter.area, stage)
+        flip_flop = self._flip_flop(flip_flops, stage)
         adders = self._adders(kept, inverter.area)
         used = sorted(kept.values(), key=lambda cell: cell.name)
         name = self._group.name
@@ -294,14 +294,12 @@ class _Reader:
                 f"inverter {inverter.name}: {reason}", inverter.group.position
             ) from None
 
-    def _flip_flop(
-        self, candidates: list[FlipFlop], inverter_area: float, stage: FanOutOfFour | None
-    ) -> FlipFlop | None:
+    def _flip_flop(self, candidates: list[FlipFlop], stage: FanOutOfFour | None) -> FlipFlop | None:
         """Return the smallest usable flip-flop, plain ones first, and read its times."""
 
-        def rank(candidate: FlipFlop) -> tuple[bool, float, str]:
-            area = (candidate.area_um2 or 0) + candidate.inverted * inverter_area
-            return bool(candidate.tied), area, candidate.cell
+        def rank(candidate: FlipFlop) -> tuple[bool, bool, float, str]:
+            area = candidate.area_um2 or 0
+            return candidate.inverted, bool(candidate.tied), area, candidate.cell
 
         chosen: FlipFlop | None = None
         for candidate in sorted(candidates, key=rank):

@@ -9,19 +9,34 @@ import difflib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
 from fmacost.hw import cell_tables
 from fmacost.hw.characterisation import Arc, Characterisation, FlipFlop
-from fmacost.hw.timing import FO4_TAU, Drive, derive_drive, parse_stages
-from fmacost.sim.netlist import CellType, Netlist
+from fmacost.hw.timing import FO4_TAU, OUTPUT_LOAD, Drive, derive_drive, parse_stages
+from fmacost.sim.netlist import Cell, CellType, Netlist
 
 # ABC's mappers know delays of pins but no loads: each pin brings its load on its driver, times
 # the pins that a driver drives.
 _MAPPING_FANOUT = 3.0
+
+# The usual flip-flop of two latches with transmission gates, as dfxtp of sky130: a clocked inverter
+# in, two inverters with clocked feedback, an inverter out, two for the clock. Its times are means
+# of what DFF_X1 of Nangate45, dfxtp_1 of sky130hd, DFFHQNx1 of ASAP7 and dffq_1 of gf180mcu say of
+# typical corners, at slews of an FO4 inverter: clock to output with an FO4 load 4.2, 4.2, 3.2 and
+# 3.5 FO4, setup 1.8, 1.5, 0.5 and 1.0, capacitance of D 0.68, 0.73, 0.90 and 0.50 inverters.
+_CMOS_FLIP_FLOP = FlipFlop(
+    cell="DFF",
+    pins={"D": "D", "CLK": "CLK", "Q": "Q"},
+    transistors=24,
+    area_um2=None,
+    setup_fo4=1.2,
+    clock_to_output_fo4=3.8,
+)
+_FLIP_FLOP_LOAD = 0.7  # of D and CLK each, in unit inverters
 
 
 class TechnologyError(ValueError):
@@ -125,9 +140,49 @@ class Technology:
         """What each cell costs: its area where that is known, else its transistors."""
         return self.transistors if self.area_um2 is None else self.area_um2
 
+    @cached_property
+    def library(self) -> Mapping[str, CellType]:
+        """The cells, and with them the flip-flop where there is one."""
+        flip_flop = self.flip_flop
+        if flip_flop is None:
+            return self.cells
+        data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
+        function = f"~{data}" if flip_flop.inverted else data
+        inputs = (data, clock, *flip_flop.tied)
+        register = CellType(flip_flop.cell, inputs, ((output, function),), clock=clock)
+        return {**self.cells, flip_flop.cell: register}
+
+    @property
+    def register(self) -> FlipFlop:
+        """The flip-flop that registers are made of; raises TechnologyError if there is none."""
+        flip_flop = self.flip_flop
+        if flip_flop is None:
+            raise TechnologyError(
+                f"technology {self.name} has no flip-flop, so no registers can be counted in it"
+            )
+        if flip_flop.inverted:
+            raise TechnologyError(
+                f"technology {self.name}: flip-flop {flip_flop.cell} inverts, registers need a "
+                "plain one"
+            )
+        return flip_flop
+
+    def register_cell(self, name: str, data: int, clock: int, output: int) -> Cell:
+        """Return a flip-flop between two nets; raise as ``register``."""
+        flip_flop = self.register
+        nets = {"D": data, "CLK": clock, "Q": output}
+        pins = {pin: nets[role] for role, pin in flip_flop.pins.items()}
+        return Cell(name, flip_flop.cell, {**pins, **flip_flop.tied})
+
     def cost(self, netlist: Netlist) -> float:
         """Return the area of a netlist mapped to this technology, or its transistors."""
-        return sum(self.cell_cost[name] * n for name, n in netlist.count().items())
+        if self.area_um2 is None:
+            return self.transistor_count(netlist)
+        flip_flop = self.flip_flop
+        area = dict(self.area_um2)
+        if flip_flop is not None and flip_flop.area_um2 is not None:
+            area[flip_flop.cell] = flip_flop.area_um2
+        return sum(area[name] * n for name, n in netlist.count().items())
 
     def area(self, netlist: Netlist) -> float | None:
         """Return the area of a netlist in µm²; None in a technology that has no areas."""
@@ -141,9 +196,17 @@ class Technology:
         TechnologyError
             If the technology does not say how many a cell has.
         """
-        if not self.transistors:
-            raise TechnologyError(f"technology {self.name} does not say the transistors of a cell")
-        return sum(self.transistors[name] * n for name, n in netlist.count().items())
+        transistors: dict[str, int | None] = dict(self.transistors)
+        if self.flip_flop is not None:
+            transistors[self.flip_flop.cell] = self.flip_flop.transistors
+        total = 0
+        for name, n in netlist.count().items():
+            if (each := transistors.get(name)) is None:
+                raise TechnologyError(
+                    f"technology {self.name} does not say the transistors of {name}"
+                )
+            total += each * n
+        return total
 
     def gates_ge(self, netlist: Netlist) -> float:
         """Return the size of a netlist in gate equivalents, NAND2 of this technology."""
@@ -282,8 +345,19 @@ def _from_table(
     )
 
 
+def _with_flip_flop(technology: Technology, flip_flop: FlipFlop, load: float) -> Technology:
+    """Return a technology with a flip-flop; ``load`` is that of D and of CLK, in inverters."""
+    assert flip_flop.clock_to_output_fo4 is not None
+    data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
+    unloaded = flip_flop.clock_to_output_fo4 * FO4_TAU - OUTPUT_LOAD
+    drive = Drive({data: load, clock: load}, {(clock, output): unloaded})
+    return replace(
+        technology, flip_flop=flip_flop, drive={**technology.drive, flip_flop.cell: drive}
+    )
+
+
 def _cmos() -> Technology:
-    return _from_table(
+    cells = _from_table(
         "cmos",
         "static CMOS standard cells; area is the transistor count, full adders are cells",
         "transistors of the minimum-drive cells of sky130hd, Nangate45, IHP and gf180mcu",
@@ -291,6 +365,7 @@ def _cmos() -> Technology:
         cell_tables.CMOS_CELLS,
         cell_tables.CMOS_STRUCTURES,
     )
+    return _with_flip_flop(cells, _CMOS_FLIP_FLOP, _FLIP_FLOP_LOAD)
 
 
 def _cmos2() -> Technology:

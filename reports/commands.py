@@ -10,6 +10,7 @@ import typer
 
 import fmacost
 from fmacost.reports.cache import Cache, cache_folder
+from fmacost.reports.clocked import read_registers
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import EXPORTERS, check_writable, write_output
 from fmacost.reports.measure import Measured, Settings, check_exhaustive, measure
@@ -73,7 +74,8 @@ _COMPARED_COLUMNS = (
 )  # fmt: skip
 _SYNTH_COLUMNS = (
     "cells", "gates_ge", "transistors", "area_um2", "candidates", "logic_depth", "delay_fo4",
-    "delay_ps", "energy_fj", "leakage_nw", "verification",
+    "delay_ps", "energy_fj", "leakage_nw", "flip_flops", "latency_cycles", "period_fo4",
+    "verification",
 )  # fmt: skip
 
 
@@ -165,7 +167,9 @@ def compare(
     epilog=_epilog(
         "fmacost synth fma:e4m3fn\n"
         "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 -t cmos -t cmos2 --export-csv rows.csv\n"
-        "fmacost synth fma:e4m3fn --write-netlist fma.v",
+        "fmacost synth fma:e4m3fn --write-netlist fma.v\n"
+        "fmacost synth fma:e4m3fn --objective delay --pipeline 3\n"
+        "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 --pe",
         _SYNTH_COLUMNS,
     )
 )
@@ -194,6 +198,15 @@ def synth(
             show_default=False,
         ),
     ] = None,
+    pipeline: Annotated[
+        int | None,
+        typer.Option(
+            metavar="RANKS", help="Ranks of registers inside, 0 to 32.", show_default=False
+        ),
+    ] = None,
+    pe: Annotated[
+        bool, typer.Option("--pe", help="With the registers of a processing element.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Synthesise units, check the mapped netlists, print what they cost. Default: cmos."""
@@ -205,10 +218,11 @@ def synth(
     if write_netlist is not None:
         _check_netlist_file(write_netlist, len(operations) * len(technologies))
     check_exhaustive(operations if exhaustive else [])
+    registers = read_registers(pipeline, pe, operations, technologies)
     settings = Settings(
         objective=objective, effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
         timeout_s=timeout_s,
-        with_netlist=write_netlist is not None,
+        with_netlist=write_netlist is not None, registers=registers,
     )  # fmt: skip
     measured = _measure_all(operations, technologies, settings, not no_cache, terminal)
     _show_rows(measured, units, terminal, as_json=json, is_check=False)
@@ -737,7 +751,7 @@ def _leave(measured: Iterable[Measured], terminal: Terminal) -> None:
         row = made.row
         terminal.complain(
             f"MISMATCH: {row.unit} in {row.technology} differs from the reference on "
-            f"{row.verification.mismatches:,} of {row.verification.vectors:,} inputs"
+            f"{row.verification.mismatches:,} of {row.verification.compared:,} inputs"
         )
         if made.counterexample:
             terminal.complain(made.counterexample)

@@ -10,7 +10,7 @@ import hashlib
 import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,6 +19,7 @@ import fmacost
 import fmacost.hw
 import fmacost.sim
 from fmacost.reports.cache import Cache, digest_of
+from fmacost.reports.clocked import Clocked, Registers, check_streams, clocked
 from fmacost.reports.errors import InputError
 from fmacost.reports.row import SCHEMA, Proof, Row, RowError, Spread, read_spread
 from fmacost.sim.netlist import Netlist, NetlistError
@@ -59,6 +60,7 @@ class Settings:
     timeout_s: float = 120.0
     recheck: bool = False  # compare with the reference again, even if the answer is known
     with_netlist: bool = False
+    registers: Registers | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +119,10 @@ def measure(
     if store is not None and (settings.with_netlist or known is None):
         built = _load_built(store, build_key, technology)
     if known is not None and (built is not None or not settings.with_netlist):
-        netlist = built.netlist if built else None
+        netlist = None
+        if built is not None:
+            made = _clocked(operation, technology, built, settings)
+            netlist = made.netlist if made else built.netlist
         return Measured(
             row=known, netlist=netlist, counterexample=None, is_cached=True,
             yosys_seconds=0.0, seconds=time.monotonic() - start,
@@ -132,14 +137,20 @@ def measure(
                 f"{settings.timeout_s:g} s or failed, and were left out; the row is not kept"
             )
     watcher.stage("check")
-    proof, counterexample = _verify(operation, built.netlist, settings, watcher)
-    row = _row(operation, technology, built, proof, row_key)
+    made = _clocked(operation, technology, built, settings)
+    proof, counterexample = _verify(
+        operation, made.logic if made else built.netlist, settings, watcher
+    )
+    if made is not None and settings.registers is not None:
+        proof, counterexample = _with_streams(operation, made, settings, proof, counterexample)
+    row = _row(operation, technology, built, made, proof, row_key)
     if store is not None and proof.is_proven and not built.left_out:
         if is_new:
             store.store("netlists", build_key, _built_to_json(built))
         store.store("rows", row_key, row.to_json())
     return Measured(
-        row=row, netlist=built.netlist, counterexample=counterexample, is_cached=False,
+        row=row, netlist=made.netlist if made else built.netlist,
+        counterexample=counterexample, is_cached=False,
         yosys_seconds=built.yosys_seconds, seconds=time.monotonic() - start,
     )  # fmt: skip
 
@@ -197,7 +208,10 @@ def _row_key(
     """Return everything that a row depends on: the netlist and how it is checked."""
     is_exhaustive = settings.exhaustive or operation.input_bits <= ALWAYS_EXHAUSTIVE_BITS
     check = {"exhaustive": is_exhaustive, "seed": 0 if is_exhaustive else settings.seed}
-    return {**build_key, "check": check}
+    if settings.registers is None:
+        return {**build_key, "check": check}
+    check["seed"] = settings.seed  # of the streams
+    return {**build_key, "check": check, "registers": str(settings.registers)}
 
 
 def _load_row(store: Cache, key: Mapping[str, object]) -> Row | None:
@@ -269,6 +283,30 @@ def _build(
     )
 
 
+def _clocked(
+    operation: Operation, technology: Technology, built: _Built, settings: Settings
+) -> Clocked | None:
+    if settings.registers is None:
+        return None
+    return clocked(operation, built.netlist, technology, settings.registers)
+
+
+def _with_streams(
+    operation: Operation,
+    made: Clocked,
+    settings: Settings,
+    proof: Proof,
+    counterexample: str | None,
+) -> tuple[Proof, str | None]:
+    """Return the proof with what streams through the registers added."""
+    assert settings.registers is not None
+    found = check_streams(operation, made, settings.registers, settings.seed)
+    if counterexample is None and found.counterexample is not None:
+        counterexample = f"in a stream, {found.counterexample.describe(operation)}"
+    mismatches = proof.mismatches + found.mismatches
+    return replace(proof, cycles=found.cycles, mismatches=mismatches), counterexample
+
+
 def _verify(
     operation: Operation, netlist: Netlist, settings: Settings, watcher: Watcher
 ) -> tuple[Proof, str | None]:
@@ -295,32 +333,37 @@ def _row(
     operation: Operation,
     technology: Technology,
     built: _Built,
+    made: Clocked | None,
     proof: Proof,
     key: Mapping[str, Any],
 ) -> Row:
     from fmacost.hw.static_timing import delay_ps
     from fmacost.hw.timing import delay_fo4
 
-    netlist = built.netlist
-    in_fo4 = delay_fo4(netlist, technology) if technology.has_delays else None
-    in_ps = delay_ps(netlist, technology) if technology.characterisation else None
+    netlist = made.netlist if made else built.netlist
+    registers = f", {key['registers']}" if made else ""
+    logic = built.netlist
+    in_fo4 = delay_fo4(logic, technology) if technology.has_delays else None
+    in_ps = delay_ps(logic, technology) if technology.characterisation else None
+    spent = None if made else _energy_fj(operation, technology, logic)
     return Row(
         unit=str(operation),
         technology=technology.name,
         objective=key["objective"],
         effort=key["effort"],
         recipe=built.recipe,
-        architecture=built.architecture,
+        architecture=f"{built.architecture}{registers}",
         cells=len(netlist.cells),
         transistors=technology.transistor_count(netlist) if technology.transistors else None,
         area_um2=technology.area(netlist),
         gates_ge=technology.gates_ge(netlist),
-        logic_depth=netlist.depth,
+        logic_depth=logic.depth,
         delay_fo4=_rounded(in_fo4),
         delay_ps=_rounded(in_ps),
-        energy_fj=_rounded(_energy_fj(operation, technology, netlist), 6),
+        energy_fj=_rounded(spent, 6),
         leakage_nw=_rounded(technology.leakage_nw(netlist), 6),
         cell_counts=netlist.count(),
+        **(made.fields() if made else {}),
         candidates=built.candidates,
         verification=proof,
         semantics=semantics(operation),

@@ -84,12 +84,14 @@ def show_verification(value: Mapping[str, Any]) -> str:
     """Return how a row was verified: method, vectors, and any mismatches loudly."""
     vectors = int(value["vectors"])
     if value["mismatches"]:
-        return f"MISMATCH on {value['mismatches']:,} of {vectors:,}"
+        compared = vectors + (value.get("cycles") or 0)
+        return f"MISMATCH on {value['mismatches']:,} of {compared:,}"
     if value["method"] == "none":
         return "NOT VERIFIED"
     is_power = vectors > 0 and vectors & (vectors - 1) == 0
     count = f"2^{vectors.bit_length() - 1}" if is_power and vectors > 1024 else f"{vectors:,}"
-    return f"{value['method']}, {count}"
+    cycles = f", {value['cycles']:,} cycles" if value.get("cycles") else ""
+    return f"{value['method']}, {count}{cycles}"
 
 
 def show_spread(value: Mapping[str, Any]) -> str:
@@ -277,6 +279,36 @@ METRICS: tuple[Metric, ...] = (
         show_spread,
         unit="transistors or µm²",
     ),
+    _quantity(
+        "flip_flops",
+        "flip-flops",
+        "flip-flops",
+        "plain D flip-flops in the unit, counted in cells, transistors and area; the ranks before "
+        "its inputs and behind its outputs are its neighbours'",
+    ),
+    _quantity(
+        "latency_cycles",
+        "latency",
+        "cycles",
+        "cycles from the operands to the result; the throughput is one a cycle",
+    ),
+    _quantity(
+        "period_fo4",
+        "period FO4",
+        "delays of an inverter that drives four",
+        "shortest clock period: clock to output, logic and setup of the slowest path from register "
+        "to register, those of its neighbours included",
+        "{:,.1f}".format,
+    ),
+    _quantity("period_ps", "period ps", "ps", "shortest clock period", "{:,.0f}".format),
+    Metric(
+        "fmax_ghz",
+        "GHz",
+        "GHz",
+        "highest clock frequency, no wires, no skew",
+        Better.HIGHER,
+        "{:,.2f}".format,
+    ),
     _fact(
         "verification",
         "verified",
@@ -300,6 +332,15 @@ METRICS: tuple[Metric, ...] = (
         "verification",
         "vectors",
         unit="vectors",
+    ),
+    _fact(
+        "cycles",
+        "cycles",
+        "cycles of random streams that were run through the registers",
+        show_count,
+        "verification",
+        "cycles",
+        unit="cycles",
     ),
     Metric(
         "mismatches",

@@ -40,6 +40,12 @@ class Proof:
     vectors: int
     mismatches: int
     regions: dict[str, int]
+    cycles: int | None = None  # of streams, where there are registers
+
+    @property
+    def compared(self) -> int:
+        """How many inputs there were, those of streams included."""
+        return self.vectors + (self.cycles or 0)
 
     @property
     def is_proven(self) -> bool:
@@ -67,6 +73,11 @@ class Row:
     energy_fj: float | None = None  # an operation, uniform codes, every net settling at once
     leakage_nw: float | None = None
     cell_counts: dict[str, int]
+    flip_flops: int | None = None  # this and the next of clocked units alone
+    latency_cycles: int | None = None
+    period_fo4: float | None = None
+    period_ps: float | None = None  # and the next in a technology that knows them
+    fmax_ghz: float | None = None
     candidates: Spread
     verification: Proof
     semantics: str
@@ -133,6 +144,11 @@ class Row:
             energy_fj=_optional(record, "energy_fj"),
             leakage_nw=_optional(record, "leakage_nw"),
             cell_counts=_counts(record, "cell_counts"),
+            flip_flops=_optional_count(record, "flip_flops"),
+            latency_cycles=_optional_count(record, "latency_cycles"),
+            period_fo4=_optional(record, "period_fo4"),
+            period_ps=_optional(record, "period_ps"),
+            fmax_ghz=_optional(record, "fmax_ghz"),
             candidates=read_spread(_member(record, "candidates", dict)),
             verification=_proof(_member(record, "verification", dict)),
             semantics=_member(record, "semantics", str),
@@ -160,10 +176,13 @@ def _proof(record: Mapping[str, Any]) -> Proof:
     if method not in METHODS:
         raise RowError(f"verification.method must be one of {', '.join(METHODS)}, not {method!r}")
     vectors, mismatches = (_count(record, name, where) for name in ("vectors", "mismatches"))
-    if mismatches > vectors:
+    cycles = _optional_count(record, "cycles", where)
+    if mismatches > vectors + (cycles or 0):
         raise RowError(f"verification.mismatches must be at most {vectors}, not {mismatches}")
     regions = _counts(record, "regions", where)
-    return Proof(method=method, vectors=vectors, mismatches=mismatches, regions=regions)
+    return Proof(
+        method=method, vectors=vectors, mismatches=mismatches, regions=regions, cycles=cycles
+    )
 
 
 def _member(record: Mapping[str, Any], name: str, kind: type[_T], where: str = "") -> _T:
@@ -197,8 +216,8 @@ def _optional(record: Mapping[str, Any], name: str) -> float | None:
     return None if record.get(name) is None else _quantity(record, name)
 
 
-def _optional_count(record: Mapping[str, Any], name: str) -> int | None:
-    return None if record.get(name) is None else _count(record, name)
+def _optional_count(record: Mapping[str, Any], name: str, where: str = "") -> int | None:
+    return None if record.get(name) is None else _count(record, name, where)
 
 
 def _counts(record: Mapping[str, Any], name: str, where: str = "") -> dict[str, int]:

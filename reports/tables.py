@@ -22,8 +22,14 @@ if TYPE_CHECKING:
 UNPROVEN = "bold red"
 SYNTH_COLUMNS = (
     "unit", "technology", "cells", "gates_ge", "transistors", "area_um2", "candidates",
-    "logic_depth", "delay_fo4", "delay_ps", "energy_fj", "leakage_nw", "recipe", "verification",
+    "logic_depth", "delay_fo4", "delay_ps", "energy_fj", "leakage_nw", "flip_flops",
+    "latency_cycles", "period_fo4", "period_ps", "fmax_ghz", "recipe", "verification",
 )  # fmt: skip
+_CLOCKED = (
+    "plain D flip-flops, no reset, no enable, no clock tree; a period is from register to "
+    "register, those of the neighbours before the inputs and behind the outputs included, which "
+    "are not counted; depth and FO4 are those of the unit without its registers"
+)
 VERIFY_COLUMNS = ("unit", "technology", "verification_method", "vectors", "mismatches", "regions")
 FORMAT_COLUMNS = (
     "name", "bits", "precision", "emin", "emax", "min_positive", "min", "max", "specials",
@@ -168,7 +174,8 @@ def row_notes(rows: Sequence[Row], notes: Sequence[str]) -> str:
     aims = "; ".join(dict.fromkeys(OBJECTIVE_TEXTS[row.objective] for row in rows))
     efforts = "; ".join(dict.fromkeys(row.effort for row in rows))
     how = f"architecture: {built}; synthesised for {aims}; effort: {efforts}"
-    lines = [*notes, *units, how, f"made with {made}", verification_note(rows)]
+    clocked = [_CLOCKED] if any(row.flip_flops is not None for row in rows) else []
+    lines = [*notes, *units, how, *clocked, f"made with {made}", verification_note(rows)]
     return "\n".join(f"- {line}" for line in lines)
 
 

@@ -368,7 +368,15 @@ class Program:
 
     @classmethod
     def compile(cls, netlist: Netlist) -> Program:
-        """Compile a netlist, in some tens of milliseconds for a thousand cells."""
+        """Compile a netlist, in some tens of milliseconds for a thousand cells.
+
+        Raises
+        ------
+        ValueError
+            If the netlist has registers.
+        """
+        if netlist.registers:
+            raise ValueError(f"netlist {netlist.name} has registers; sim.cycles simulates those")
         nets = [0, *(net for port in netlist.inputs.values() for net in port)]
         literals = {net: 2 * leaf for leaf, net in enumerate(nets)} | {1: _TRUE}
         graph = _Graph(len(nets))

@@ -56,7 +56,7 @@ class NetlistError(ValueError):
 
 @dataclass(frozen=True)
 class CellType:
-    """A combinational cell of a library.
+    """A cell of a library: combinational, or a register without reset and enable.
 
     Parameters
     ----------
@@ -64,16 +64,20 @@ class CellType:
     inputs : tuple of pin names, at most 10
     outputs : tuple of (pin name, function)
         A function is Verilog over the input pins: ``~ & ^ |``, parentheses, ``1'b0``, ``1'b1``.
+    clock : input pin at whose rising edge the outputs take the values of their functions; None for
+        a combinational cell
 
     Raises
     ------
     ValueError
-        If a pin is no plain identifier or appears twice, or a function is malformed.
+        If a pin is no plain identifier or appears twice, a function is malformed, or the clock is
+        no input.
     """
 
     name: str
     inputs: tuple[str, ...]
     outputs: tuple[tuple[str, str], ...]
+    clock: str | None = None
 
     def __post_init__(self) -> None:
         if len(self.inputs) > _MAX_INPUTS:
@@ -85,6 +89,8 @@ class CellType:
                 raise ValueError(f"cell type {self.name}: pin {pin!r} is not an identifier")
             if uses > 1:
                 raise ValueError(f"cell type {self.name}: pin {pin} appears {uses} times")
+        if self.clock is not None and self.clock not in self.inputs:
+            raise ValueError(f"cell type {self.name}: clock {self.clock!r} is not an input pin")
         _ = self._tables  # a malformed function is the library's fault: report it here
 
     @property
@@ -176,7 +182,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Netlist:
-    """A flat combinational netlist. Net 0 is constant 0 and net 1 constant 1.
+    """A flat netlist of gates and registers. Net 0 is constant 0 and net 1 constant 1.
 
     Parameters
     ----------
@@ -189,8 +195,9 @@ class Netlist:
     Raises
     ------
     NetlistError
-        If a cell type is unknown, a pin is not connected, a net is driven twice or not at all, or
-        cells form a loop.
+        If a cell type is unknown, a pin is not connected, a net is driven twice or not at all,
+        cells form a loop without a register, or registers have another clock than one input port
+        of one bit, that nothing else reads.
     """
 
     name: str
@@ -207,6 +214,7 @@ class Netlist:
             self._check_pins(cell)
         self._check_nets()
         _ = self._levels  # finds loops
+        _ = self.clock
 
     @classmethod
     def from_yosys_json(
@@ -223,7 +231,7 @@ class Netlist:
         Raises
         ------
         NetlistError
-            If the document has another shape, or describes no valid combinational netlist.
+            If the document has another shape, or describes no valid netlist.
         """
         name, module = _select_module(document, top)
         ports: dict[str, dict[str, tuple[int, ...]]] = {"input": {}, "output": {}}
@@ -236,7 +244,7 @@ class Netlist:
                 _net(bit, f"port {port}[{i}]") for i, bit in enumerate(bits)
             )
         if _member(module, "memories", dict, f"module {name}", default={}):
-            raise NetlistError(f"module {name} has memories; it must be combinational")
+            raise NetlistError(f"module {name} has memories; only cells are read")
         cells = _member(module, "cells", dict, f"module {name}").items()
         return cls(
             name,
@@ -251,14 +259,41 @@ class Netlist:
             _read_net_names(module),
         )
 
+    @cached_property
+    def registers(self) -> tuple[Cell, ...]:
+        """The cells that have a clock, in the order of ``cells``."""
+        return tuple(cell for cell in self.cells if self.library[cell.type].clock)
+
+    @cached_property
+    def clock(self) -> str | None:
+        """Name of the input port that clocks the registers; None if there are none."""
+        nets = {cell.pins[self.library[cell.type].clock or ""] for cell in self.registers}
+        if not nets:
+            return None
+        ports = [name for name, port in self.inputs.items() if nets == {*port}]
+        if not ports:
+            raise NetlistError("registers must have one clock, an input port of one bit")
+        for cell in self.cells:
+            kind = self.library[cell.type]
+            for pin in kind.inputs:
+                if cell.pins[pin] in nets and pin != kind.clock:
+                    raise NetlistError(f"pin {pin} of cell {cell.name} reads clock {ports[0]}")
+        for name, port in self.outputs.items():
+            if nets & {*port}:
+                raise NetlistError(f"output {name} reads clock {ports[0]}")
+        return ports[0]
+
     def levelised(self) -> tuple[Cell, ...]:
-        """Return the cells so that each comes after those which drive it, by rising level."""
+        """Return the cells so that each comes after those which drive it, by rising level.
+
+        Registers come first: within a cycle nothing drives them.
+        """
         levels = self._levels
         return tuple(sorted(self.cells, key=lambda cell: levels[cell.name]))
 
     @property
     def depth(self) -> int:
-        """The number of cells on the longest path."""
+        """The number of cells on the longest path, registers apart."""
         return max(self._levels.values(), default=0)
 
     def count(self) -> dict[str, int]:
@@ -365,8 +400,14 @@ class Netlist:
 
     @cached_property
     def _levels(self) -> dict[str, int]:
-        """The level of each cell: 1 for those fed by inputs and constants alone."""
-        driver = {net: cell.name for cell in self.cells for net in self._out(cell)}
+        """The level of each cell: 0 for registers, 1 for those fed by them, inputs, constants."""
+        registers = {cell.name for cell in self.registers}
+        driver = {
+            net: cell.name
+            for cell in self.cells
+            if cell.name not in registers
+            for net in self._out(cell)
+        }
         fanin = {
             cell.name: {
                 driver[cell.pins[pin]]
@@ -374,6 +415,7 @@ class Netlist:
                 if cell.pins[pin] in driver
             }
             for cell in self.cells
+            if cell.name not in registers
         }
         fanout = defaultdict(list)
         for name, sources in fanin.items():
@@ -391,7 +433,7 @@ class Netlist:
         blocked = fanin.keys() - levels.keys()
         if blocked:
             raise NetlistError(f"cell {_on_loop(fanin, blocked)} is on a combinational loop")
-        return levels
+        return levels | dict.fromkeys(registers, 0)
 
     def _out(self, cell: Cell) -> list[int]:
         return [cell.pins[pin] for pin, _ in self.library[cell.type].outputs]
@@ -532,15 +574,19 @@ def _model(cell: CellType) -> str:
         return match[0] if match[0].startswith("1'b") else _escaped(match[0])
 
     token = re.compile(f"1'b[01]|{_IDENTIFIER.pattern}")
+    outputs = [(_escaped(pin), token.sub(escape, function)) for pin, function in cell.outputs]
+    if cell.clock is None:
+        body = [f"  assign {pin} = {function};" for pin, function in outputs]
+    else:
+        body = [f"  reg {pin};" for pin, _ in outputs]
+        taken = " ".join(f"{pin} <= {function};" for pin, function in outputs)
+        body.append(f"  always @(posedge {_escaped(cell.clock)}) begin {taken} end")
     return "\n".join(
         [
             f"module {_escaped(cell.name)}({', '.join(map(_escaped, cell.pins))});",
             *(f"  input {_escaped(pin)};" for pin in cell.inputs),
-            *(f"  output {_escaped(pin)};" for pin, _ in cell.outputs),
-            *(
-                f"  assign {_escaped(pin)} = {token.sub(escape, function)};"
-                for pin, function in cell.outputs
-            ),
+            *(f"  output {pin};" for pin, _ in outputs),
+            *body,
             "endmodule",
         ]
     )

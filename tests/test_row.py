@@ -39,6 +39,22 @@ def test_a_row_survives_json() -> None:
     assert Row.from_json(json.loads(json.dumps(row.to_json()))) == row
 
 
+def test_a_row_of_a_clocked_unit_survives_json() -> None:
+    proof = Proof(method="exhaustive", vectors=4, mismatches=0, regions={}, cycles=64)
+    row = make_row(
+        flip_flops=12, latency_cycles=3, period_fo4=20.5, period_ps=410.0, fmax_ghz=2.439,
+        verification=proof,
+    )  # fmt: skip
+    assert Row.from_json(json.loads(json.dumps(row.to_json()))) == row
+    assert metric("verification").text(row.to_json()) == "exhaustive, 4, 64 cycles"
+
+
+@pytest.mark.parametrize("name", ["flip_flops", "latency_cycles", "period_fo4"])
+def test_fields_of_clocked_units_are_checked(name: str) -> None:
+    with pytest.raises(RowError, match=f"{name} must"):
+        Row.from_json({**make_row().to_json(), name: -1})
+
+
 def test_unknown_fields_are_ignored() -> None:
     assert Row.from_json({**make_row().to_json(), "area_nm2": 1.5}) == make_row()
 
@@ -80,11 +96,7 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-# What a technology may not know.
-OPTIONAL = {"area_um2", "transistors", "delay_fo4", "delay_ps", "energy_fj", "leakage_nw"}
-
-
-@pytest.mark.parametrize("name", [f.name for f in fields(Row) if f.name not in OPTIONAL])
+@pytest.mark.parametrize("name", [f.name for f in fields(Row) if f.default is not None])
 def test_a_missing_field_is_named(name: str) -> None:
     record = make_row().to_json()
     del record[name]
