@@ -150,6 +150,8 @@ AREA_PEERS = (
 )
 AREA_TECHNOLOGY = "nangate45"
 LIBRARY_PAIRS = (("fma:int8", "fma:e4m3fn"), ("fma:int8+int32", "fma:e4m3fn+fp32"))
+# The rest of the matrix is on the page that takes long.
+MATRIX_OPERANDS = "int4,int8,e2m1fn,e4m3fn"
 # Minutes for each: on a page of its own, which `make docs-max` makes.
 MAX_PAGE = "max.md"
 MAX_UNITS = ("fma:e4m3fn", "fma:e5m2", "fma:int8+int32", "mul:int8", "mul:e4m3fn")
@@ -479,15 +481,22 @@ def _features(rows: Rows) -> str:
     )
 
 
-def _matrix(rows: Rows) -> accumulators.Matrix:
-    formats = accumulators.parse_operands(None)
+def _matrix(rows: Rows, operands: str | None = MATRIX_OPERANDS) -> accumulators.Matrix:
+    formats = accumulators.parse_operands(operands)
     lines = accumulators.expand_matrix(formats)
     return accumulators.Matrix(formats, lines, {str(u): rows(str(u)) for u in units_of(lines)}, {})
 
 
 def _accumulators(rows: Rows) -> str:
+    return _matrix_table(_matrix(rows))
+
+
+def _all_accumulators(rows: Rows) -> str:
+    return _matrix_table(_matrix(rows, None))
+
+
+def _matrix_table(matrix: accumulators.Matrix) -> str:
     """Return operands against addends, each with its ratio to the base in the same column."""
-    matrix = _matrix(rows)
     body = []
     for side, fmt in enumerate(matrix.formats):
         cells = [_code(fmt.name)]
@@ -586,7 +595,7 @@ def _libraries(rows: Rows) -> str:
         if technology.area_um2 is None:
             continue
         for units in LIBRARY_PAIRS:
-            first, other = (rows(unit, name) for unit in units)
+            first, other = (rows(unit, name, effort="quick") for unit in units)
             size = show_ratio(other.size / first.size)
             delay = show_ratio((other.delay_ps or 0) / (first.delay_ps or 1))
             cells = [*_texts(first, "area_um2"), *_texts(other, "area_um2"), size]
@@ -656,6 +665,7 @@ NUMBERS: Mapping[str, Callable[[Rows], str]] = {
     "ablation-integer": _ablation_integer,
     "features": _features,
     "accumulators": _accumulators,
+    "accumulators-all": _all_accumulators,
     "published": _published,
     "objectives": _objectives,
     "speed": _speed,
