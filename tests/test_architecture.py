@@ -66,6 +66,7 @@ def test_delay_costs_area_and_buys_speed() -> None:
     assert delays[1] <= 0.6 * delays[0]
 
 
+@pytest.mark.slow
 def test_max_effort_is_the_smallest_and_exact() -> None:
     operation = parse_unit("mul:e2m1fn")
     results = [synthesise(operation, CMOS, effort=e) for e in ("quick", "normal", "max")]

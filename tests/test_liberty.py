@@ -136,6 +136,7 @@ def test_adders_with_inverted_outputs_are_weighed_with_inverters(tmp_path: Path)
     assert library.skipped["ADDF_1"] == "is an adder, and ADDFN is the one used"
 
 
+@pytest.mark.slow
 def test_an_inverted_adder_is_built_in(tmp_path: Path) -> None:
     adder = cell("ADDFN", 1.5, "A B C", "SN=!(A^B^C)", "CON=!(A B+A C+B C)")
     technology = read_cells(tmp_path, cell("XOR", 2, "A B", "Y=A^B"), adder).technology

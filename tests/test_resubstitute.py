@@ -88,7 +88,7 @@ def test_windows_keep_wide_netlists_exact(temperature: float) -> None:
 def test_a_window_never_closes_a_loop() -> None:
     """Two windows whose gates feed each other: each alone may change, never both in a ring."""
     ((operation, netlist),) = mapped(["fma:e3m2fn"])
-    for seed in range(4):
+    for seed in range(2):
         changed = resubstitute_windows(netlist, COST, sweeps=3, temperature=1.0, seed=seed)
         assert_exact(operation, verify(operation, changed))
 
