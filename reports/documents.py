@@ -150,7 +150,7 @@ AREA_PEERS = (
 )
 AREA_TECHNOLOGY = "nangate45"
 LIBRARY_PAIRS = (("fma:int8", "fma:e4m3fn"), ("fma:int8+int32", "fma:e4m3fn+fp32"))
-# The rest of the matrix is on the page that takes long.
+# The whole matrix is made at effort quick.
 MATRIX_OPERANDS = "int4,int8,e2m1fn,e4m3fn"
 # Minutes for each: on a page of its own, which `make docs-max` makes.
 MAX_PAGE = "max.md"
@@ -481,10 +481,13 @@ def _features(rows: Rows) -> str:
     )
 
 
-def _matrix(rows: Rows, operands: str | None = MATRIX_OPERANDS) -> accumulators.Matrix:
+def _matrix(
+    rows: Rows, operands: str | None = MATRIX_OPERANDS, effort: str = "normal"
+) -> accumulators.Matrix:
     formats = accumulators.parse_operands(operands)
     lines = accumulators.expand_matrix(formats)
-    return accumulators.Matrix(formats, lines, {str(u): rows(str(u)) for u in units_of(lines)}, {})
+    known = {str(unit): rows(str(unit), effort=effort) for unit in units_of(lines)}
+    return accumulators.Matrix(formats, lines, known, {})
 
 
 def _accumulators(rows: Rows) -> str:
@@ -492,7 +495,7 @@ def _accumulators(rows: Rows) -> str:
 
 
 def _all_accumulators(rows: Rows) -> str:
-    return _matrix_table(_matrix(rows, None))
+    return _matrix_table(_matrix(rows, None, "quick"))
 
 
 def _matrix_table(matrix: accumulators.Matrix) -> str:
