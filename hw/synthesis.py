@@ -320,9 +320,7 @@ def explore(
 
     for objective in objectives:
         if objective != "area":
-            netlists += _buffered(
-                of(objective, effort), technology, weigh_cost=objective == "adp"
-            )
+            netlists += _buffered(of(objective, effort), technology, weigh_cost=objective == "adp")
     runner.failed = 0
     for each, schedule in zip(efforts, schedules, strict=True):
         netlists += _refined(of("area", each), technology, schedule, runner.run)
@@ -415,9 +413,7 @@ _BUFFERED = 3  # candidates that get buffers, the best of an objective first
 _MOST_CELLS_BUFFERED = 3000  # beyond, buffering takes longer than synthesis
 
 
-def _buffered(
-    netlists: Sequence[Made], technology: Technology, *, weigh_cost: bool
-) -> list[Made]:
+def _buffered(netlists: Sequence[Made], technology: Technology, *, weigh_cost: bool) -> list[Made]:
     """Return the best candidates again, with buffers on nets that drive much."""
     from fmacost.hw.buffering import buffered
 
@@ -483,7 +479,8 @@ def _refined(
     Resubstitution leaves logic that mapping can share again, and the other way round: the two
     take turns, each from what the other left, and the smallest netlist on the way is kept.
     """
-    cost = {n: c for n, c in technology.cell_cost.items() if n not in technology.arithmetic}
+    usable_cells = technology.cells.keys() - {*technology.arithmetic}
+    cost = {n: c for n, c in technology.cell_cost.items() if n in usable_cells}
     usable = [made for made in netlists if not technology.arithmetic_cells(made.netlist)]
     starts = sorted(usable, key=lambda made: made.candidate.cost)[: schedule.starts or _REFINED]
     if not starts:
