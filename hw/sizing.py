@@ -265,22 +265,37 @@ class _State:
 
     def _insert_buffer(self, name: str, before_ps: float) -> bool:
         """Move sinks of a cell's critical output that can wait behind a buffer, if that helps."""
-        assert self._buffer is not None
         path = self._critical_path()
-        step = next(step for step in path if step.cell == name)
-        net = self._cells[name].pins[step.sink]
-        slacks = self._sink_slacks(net)
+        i = next(i for i, step in enumerate(path) if step.cell == name)
+        moved = self._best_split(path[i], path[i - 1].slew_ps if i else self._around.input_slew_ps)
+        if not moved:
+            return False
         old = list(self._cells.values())
-        delays = sorted(slacks.values(), reverse=True)
-        for limit in dict.fromkeys((delays[len(delays) // 2], delays[-1])):
-            moved = [sink for sink, slack in slacks.items() if slack >= limit and slack > 1e-3]
-            if not moved:
-                continue
-            self._rebuild(self._with_buffer(old, name, net, moved))
-            if self.delay_ps() < before_ps - _EPSILON_PS:
-                return True
+        net = self._cells[name].pins[path[i].sink]
+        self._rebuild(self._with_buffer(old, name, net, moved))
+        if self.delay_ps() < before_ps - _EPSILON_PS:
+            return True
         self._rebuild(old)
         return False
+
+    def _best_split(self, step: Step, slew_ps: float) -> list[tuple[str, str]]:
+        """Return the sinks of a net that should move: those which can wait longest."""
+        assert self._buffer is not None
+        buffer, edge = self._buffer, _RISE_FALL.index(step.edge)
+        through = step._replace(type=buffer.name, source=buffer.inputs[0])
+        through = through._replace(sink=buffer.outputs[0][0])
+        slacks = self._sink_slacks(self._cells[step.cell].pins[step.sink])
+        order = sorted(slacks, key=lambda sink: -slacks[sink])
+        now = self._arc_ps(step.type, step, slew_ps, step.load_ff)
+        moved_ff, best, count = 0.0, _EPSILON_PS, 0
+        for k, (cell, pin) in enumerate(order, 1):
+            moved_ff += self._pin_ff(self._cells[cell].type, pin)[edge]
+            kept_ff = step.load_ff - moved_ff + self._pin_ff(buffer.name, buffer.inputs[0])[edge]
+            gain = now - self._arc_ps(step.type, step, slew_ps, kept_ff)
+            later = self._arc_ps(buffer.name, through, step.slew_ps, moved_ff) - gain
+            if (effective := min(gain, slacks[cell, pin] - later)) > best:
+                best, count = effective, k
+        return order[:count]
 
     def _with_buffer(
         self, cells: list[Cell], name: str, net: int, moved: list[tuple[str, str]]
