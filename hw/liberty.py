@@ -1,8 +1,8 @@
 """Liberty cell libraries: areas, functions, delays and energies, flip-flops.
 
 Cells that a mapper cannot use (latches, tristate drivers, ``dont_use``) are skipped, and of cells
-with one function the smallest is kept. A file is never trusted: names are plain identifiers or the
-cell is skipped, and nothing in it is evaluated.
+with one function the smallest is kept, with a few larger ones for sizing. A file is never trusted:
+names are plain identifiers or the cell is skipped, and nothing in it is evaluated.
 
 The text is read by ``hw.liberty_text``, which is our own since the parser on PyPI, liberty-parser,
 is under the GPL-3.0 and this project under Apache-2.0.
@@ -73,7 +73,9 @@ def read_liberty(path: Path) -> Library:
     has a ``characterisation``: internal energies are those at the slew and the load of a
     fan-out-of-four inverter, setup times those where data and clock have that slew. Its flip-flop
     is the smallest plain one with a true output; where every one has a reset or the like, the
-    smallest with such pins tied. None, if there is no usable one.
+    smallest with such pins tied. None, if there is no usable one. Larger cells with the pins and
+    functions of one that is kept are its ``drives``: up to three, each at least a quarter faster
+    with a large load than the one before.
 
     Raises
     ------
@@ -283,6 +285,7 @@ class _Reader:
                     continue
                 if self._loaded_ps(cell, stage) < _FASTER * self._loaded_ps(last, stage):
                     found.setdefault(smallest.name, []).append(cell)
+                    del self._skipped[cell.name]
                     last = cell
         return found
 

@@ -87,7 +87,7 @@ class _State:
 
     def __init__(self, netlist: Netlist, technology: Technology) -> None:
         facts = technology.characterisation
-        self._library = dict(technology.library)
+        self._library = dict(technology.sized_cells)
         unknown = [n for n in netlist.count() if facts is None or n not in facts.arcs]
         if facts is None or unknown:
             name = min(unknown, default="any cell")
@@ -400,4 +400,4 @@ def _buffer(technology: Technology, larger: dict[str, str]) -> CellType | None:
     smallest = min(found, key=lambda cell: technology.cell_cost[cell.name], default=None)
     if smallest is None:
         return None
-    return technology.library[larger.get(smallest.name, smallest.name)]
+    return technology.sized_cells[larger.get(smallest.name, smallest.name)]

@@ -136,7 +136,7 @@ class Technology:
             dict(self.transistors), self.flip_flop and asdict(self.flip_flop),
             self.characterisation and asdict(self.characterisation), self.genlib(),
             {name: [cell.name for cell in larger] for name, larger in sorted(self.drives.items())},
-            {cell.name: self.cell_cost[cell.name] for d in self.drives.values() for cell in d},
+            {name: self.cell_cost[name] for name in self.sized_cells},
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -146,11 +146,15 @@ class Technology:
         return self.transistors if self.area_um2 is None else self.area_um2
 
     @cached_property
+    def sized_cells(self) -> Mapping[str, CellType]:
+        """The cells and their larger drives."""
+        larger = {cell.name: cell for drives in self.drives.values() for cell in drives}
+        return {**self.cells, **larger}
+
+    @cached_property
     def library(self) -> Mapping[str, CellType]:
         """The cells, their larger drives, and the flip-flop where there is one."""
-        larger = {cell.name: cell for drives in self.drives.values() for cell in drives}
-        cells = {**self.cells, **larger}
-        flip_flop = self.flip_flop
+        cells, flip_flop = self.sized_cells, self.flip_flop
         if flip_flop is None:
             return cells
         data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))

@@ -260,7 +260,7 @@ def _store_built(store: Cache, key: Mapping[str, object], built: Iterable[_Built
 
 def _built_from_json(content: Any, technology: Technology) -> _Built:
     return _Built(
-        netlist=Netlist.from_yosys_json(content["netlist"], technology.library),
+        netlist=Netlist.from_yosys_json(content["netlist"], technology.sized_cells),
         architecture=str(content["architecture"]),
         recipe=str(content["recipe"]),
         candidates=read_spread(content["candidates"]),

@@ -181,7 +181,7 @@ def test_a_unit_for_a_clock(folder: Path, capsys: Capture) -> None:
     from fmacost.hw.technology import TECHNOLOGIES
 
     netlist = Netlist.from_yosys_json(
-        json.loads(path.read_text()), TECHNOLOGIES["nangate45"].library
+        json.loads(path.read_text()), TECHNOLOGIES["nangate45"].sized_cells
     )
     assert netlist.count() == met["cell_counts"]
     assert rows_of(capsys, *common, str(middle)) == [met]

@@ -113,7 +113,7 @@ def test_what_a_target_does_not_need_is_taken_back() -> None:
     assert NANGATE.cost(less) < NANGATE.cost(same) <= NANGATE.cost(fastest)
     assert delay_ps(less, NANGATE) <= 0.8 * slow + 1e-6
     wasted = replace(
-        netlist, library=dict(NANGATE.library),
+        netlist, library=dict(NANGATE.sized_cells),
         cells=(*netlist.cells[:1], *(replace(c, type="INV_X8") for c in netlist.cells[1:])),
     )  # fmt: skip
     assert shrunk(wasted, NANGATE, 1e6).count() == netlist.count()
