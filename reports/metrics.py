@@ -166,8 +166,8 @@ METRICS: tuple[Metric, ...] = (
         "delay_fo4",
         "FO4",
         "delays of an inverter that drives four",
-        "delay of the critical path, no wires, no sizing: by logical effort, or the delay in ps "
-        "over that of the library's own inverter",
+        "delay of the critical path, no wires: by logical effort, all cells of one size, or the "
+        "delay in ps over that of the library's own inverter",
         "{:,.1f}".format,
     ),
     _quantity(
@@ -175,7 +175,7 @@ METRICS: tuple[Metric, ...] = (
         "ps",
         "ps",
         "delay of the critical path by the library's delays, each output a load of four "
-        "inverters, no wires, no sizing",
+        "inverters, no wires; the smallest cells, unless a clock or a curve takes larger ones",
         show_size,
     ),
     Metric(
