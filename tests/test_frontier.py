@@ -1,5 +1,6 @@
 """Frontiers: what nothing beats, spread evenly, and the smallest that meets a target."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,7 @@ from fmacost.hw import frontier
 from fmacost.hw.frontier import Point, curve, make_point, meet, pareto, thinned, trimmed
 from fmacost.hw.sizing import grown
 from fmacost.hw.technology import TECHNOLOGIES
-from fmacost.sim.netlist import Netlist
+from fmacost.sim.netlist import Cell, Netlist
 from tests.test_sizing import NANGATE, fan_out
 
 CMOS = TECHNOLOGIES["cmos"]
@@ -72,26 +73,30 @@ def test_the_smallest_that_meets_a_target() -> None:
     assert trimmed(start, NANGATE, 1e6) == start
 
 
+def test_a_smaller_point_that_meets_the_target_comes_first() -> None:
+    slow, fast = fan_out(NANGATE, 24), fan_out(NANGATE, 8)
+    more = [Cell(f"m{i}", "INV_X1", {"A": 2, "ZN": 100 + i}) for i in range(30)]
+    outputs = {**fast.outputs, "z": tuple(range(100, 130))}
+    large = replace(fast, cells=(*fast.cells, *more), outputs=outputs)
+    starts = [make_point(netlist, NANGATE, "a", "r") for netlist in (slow, large)]
+    assert starts[1].delay < starts[0].delay
+    assert meet(starts, NANGATE, starts[0].delay) == starts[0]
+    assert meet(starts, NANGATE, starts[1].delay).delay <= starts[1].delay
+
+
 def test_a_cycle_is_met_by_the_smallest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frontier, "refined", lambda points, technology: tuple(points))
-    some = points(*((i + 1.0, 100.0 - i) for i in range(20)))
-    cycles = {id(point.netlist): 0.0 for point in some}
-    assert len(cycles) == 1
-    asked: list[float] = []
-
-    def meets(limit: int) -> Point:
-        netlists = {id(n): 200.0 - i for i, n in enumerate(copies)}
-
-        def cycle_ps(netlist: Netlist) -> float:
-            asked.append(netlists[id(netlist)])
-            return netlists[id(netlist)]
-
-        return meet(made, NANGATE, limit, cycle_ps)
-
+    asked: list[str] = []
     copies = [Netlist(f"n{i}", {"a": (2,)}, {"y": (2,)}, (), {}) for i in range(20)]
-    made = [Point(n, "a", "r", p.cost, p.delay) for n, p in zip(copies, some, strict=True)]
-    assert meets(190).netlist.name == "n10"
-    assert meets(200).netlist.name == "n0"
-    assert meets(181).netlist.name == "n19"
-    assert meets(5).netlist.name == "n19"  # the fastest, where none does
-    assert len(asked) <= 4 * 6
+    made = [Point(n, "a", "r", i + 1.0, 100.0 - i) for i, n in enumerate(copies)]
+
+    def meets(limit: float) -> str:
+        def cycle_ps(netlist: Netlist) -> float:
+            asked.append(netlist.name)
+            return 200.0 - int(netlist.name[1:])
+
+        return meet(made, NANGATE, limit, cycle_ps).netlist.name
+
+    assert [meets(limit) for limit in (200, 190, 181)] == ["n0", "n10", "n19"]
+    assert meets(5) == "n19"  # the fastest, where none does
+    assert len(asked) <= 4 * 5
