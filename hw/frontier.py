@@ -16,7 +16,9 @@ from fmacost.hw.technology import Technology
 from fmacost.hw.timing import delay_fo4
 from fmacost.sim.netlist import Netlist
 
-_MOST_GROWN = 12  # netlists that are made faster, spread over the frontier
+_MOST_GROWN = 12  # netlists that are made faster, spread over the frontier; of large ones fewer
+_CELLS_GROWN = 8000  # that these have together, as long as there are ``_FEWEST_GROWN``
+_FEWEST_GROWN = 4
 _MOST_CELLS = 4000  # beyond, sizing takes longer than synthesis
 
 
@@ -87,7 +89,9 @@ def refined(
 
     usable = [p for p in points if len(p.netlist.cells) <= _MOST_CELLS]
     found = list(points)
-    for start in thinned(usable, _MOST_GROWN):
+    largest = max((len(p.netlist.cells) for p in usable), default=0)
+    count = min(_MOST_GROWN, max(_FEWEST_GROWN, _CELLS_GROWN // max(largest, 1)))
+    for start in thinned(usable, count):
         found += [
             make_point(netlist, technology, start.architecture, f"{start.recipe}+sizes")
             for netlist in grown(start.netlist, technology, target_ps=target_ps)

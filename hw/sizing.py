@@ -270,12 +270,12 @@ class _State:
         moved = self._best_split(path[i], path[i - 1].slew_ps if i else self._around.input_slew_ps)
         if not moved:
             return False
-        old = list(self._cells.values())
+        before = dict(vars(self))  # a rebuild makes all that changes anew
         net = self._cells[name].pins[path[i].sink]
-        self._rebuild(self._with_buffer(old, name, net, moved))
+        self._rebuild(self._with_buffer(list(self._cells.values()), name, net, moved))
         if self.delay_ps() < before_ps - _EPSILON_PS:
             return True
-        self._rebuild(old)
+        vars(self).update(before)
         return False
 
     def _best_split(self, step: Step, slew_ps: float) -> list[tuple[str, str]]:
