@@ -1,8 +1,8 @@
 """Liberty cell libraries: areas, functions, delays and energies, flip-flops.
 
 Cells that a mapper cannot use (latches, tristate drivers, ``dont_use``) are skipped, and of cells
-with one function the smallest is kept. A file is never trusted: names are plain identifiers or the
-cell is skipped, and nothing in it is evaluated.
+with one function the smallest is kept, with a few larger ones for sizing. A file is never trusted:
+names are plain identifiers or the cell is skipped, and nothing in it is evaluated.
 
 The text is read by ``hw.liberty_text``, which is our own since the parser on PyPI, liberty-parser,
 is under the GPL-3.0 and this project under Apache-2.0.
@@ -10,10 +10,11 @@ is under the GPL-3.0 and this project under Apache-2.0.
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from fmacost.hw.characterisation import Arc, Characterisation, FlipFlop
@@ -28,6 +29,8 @@ from fmacost.sim.netlist import CellType
 __all__ = ["LibertyError", "Library", "read_liberty", "translate_function"]
 
 _MAX_INPUTS = 6  # more are no use to a mapper
+_MOST_DRIVES = 3  # larger versions of a cell
+_FASTER = 0.75  # the delay of one with a large load, over that of the one before
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SEQUENTIAL_GROUPS = ("ff", "ff_bank", "latch", "latch_bank", "statetable", "memory", "test_cell")
@@ -70,7 +73,9 @@ def read_liberty(path: Path) -> Library:
     has a ``characterisation``: internal energies are those at the slew and the load of a
     fan-out-of-four inverter, setup times those where data and clock have that slew. Its flip-flop
     is the smallest plain one with a true output; where every one has a reset or the like, the
-    smallest with such pins tied. None, if there is no usable one.
+    smallest with such pins tied. None, if there is no usable one. Larger cells with the pins and
+    functions of one that is kept are its ``drives``: up to three, each at least a quarter faster
+    with a large load than the one before.
 
     Raises
     ------
@@ -113,6 +118,7 @@ class _Reader:
         self._refused: dict[_Function, str] = {}  # functions of cells whose tables are unusable
         self._arcs: dict[str, tuple[Arc, ...]] = {}
         self._setup_ps: dict[str, float] = {}
+        self._alike: dict[_Function, list[_LibertyCell]] = {}  # larger cells of each function
         pins = (pin for cell in group.of_kind("cell") for pin in cell.of_kind("pin"))
         self._tables = Tables(file, group) if any(pin.has("timing") for pin in pins) else None
 
@@ -127,6 +133,8 @@ class _Reader:
         flip_flop = self._flip_flop(flip_flops, stage)
         adders = self._adders(kept, inverter.area)
         used = sorted(kept.values(), key=lambda cell: cell.name)
+        drives = self._drives(used, stage)
+        larger = [cell for found in drives.values() for cell in found]
         name = self._group.name
         technology = Technology(
             name=f"{name}_liberty" if name in TECHNOLOGIES else name,
@@ -136,11 +144,12 @@ class _Reader:
             cells={cell.name: cell.type for cell in used},
             transistors={},
             arithmetic=tuple(adder.cell for adder in adders.values()),
-            area_um2={cell.name: cell.area for cell in used},
+            area_um2={cell.name: cell.area for cell in (*used, *larger)},
             full_adder=adders.get(3),
             half_adder=adders.get(2),
             flip_flop=flip_flop,
-            characterisation=self._characterisation(used, flip_flop, stage),
+            characterisation=self._characterisation([*used, *larger], flip_flop, stage),
+            drives={name: tuple(cell.type for cell in found) for name, found in drives.items()},
         )
         return Library(technology, self._skipped)
 
@@ -239,19 +248,52 @@ class _Reader:
                 self._skip(cell.name, "has several outputs and is no adder")
             elif best is not None:
                 self._skip(cell.name, f"has the function of {best.name}, which is not larger")
+                self._alike.setdefault(cell.function, []).append(cell)
             else:
                 try:
-                    if self._tables:
-                        self._arcs[cell.name] = self._tables.arcs(
-                            cell.type, _pins_of(cell.group, dict(cell.type.outputs))
-                        )
-                        for pin in _pins_of(cell.group, cell.type.inputs):
-                            self._tables.capacitance_ff(pin)  # there must be one
+                    self._read_arcs(cell)
                     kept[cell.function] = cell
                 except Unusable as reason:
                     self._skip(cell.name, str(reason))
                     self._refused.setdefault(cell.function, cell.name)
         return kept
+
+    def _read_arcs(self, cell: _LibertyCell) -> None:
+        """Read the arcs of a cell, if the library has any; raise Unusable if this cell has none."""
+        if self._tables:
+            self._arcs[cell.name] = self._tables.arcs(
+                cell.type, _pins_of(cell.group, dict(cell.type.outputs))
+            )
+            for pin in _pins_of(cell.group, cell.type.inputs):
+                self._tables.capacitance_ff(pin)  # there must be one
+
+    def _drives(
+        self, used: Sequence[_LibertyCell], stage: FanOutOfFour | None
+    ) -> dict[str, list[_LibertyCell]]:
+        """Return cells that do the same as one that is used, each much faster with a large load."""
+        found: dict[str, list[_LibertyCell]] = {}
+        for smallest in used if stage else ():
+            last = smallest
+            for cell in self._alike.get(smallest.function, ()):
+                if len(found.get(smallest.name, ())) == _MOST_DRIVES:
+                    break
+                if not _is_replaceable(smallest.type, cell.type):
+                    continue
+                try:
+                    self._read_arcs(cell)
+                except Unusable:
+                    continue
+                if self._loaded_ps(cell, stage) < _FASTER * self._loaded_ps(last, stage):
+                    found.setdefault(smallest.name, []).append(cell)
+                    del self._skipped[cell.name]
+                    last = cell
+        return found
+
+    def _loaded_ps(self, cell: _LibertyCell, stage: FanOutOfFour | None) -> float:
+        """Return the mean delay of a cell that drives sixteen inverters."""
+        assert stage
+        edges = (edge for arc in self._arcs[cell.name] for edge in (arc.rise, arc.fall) if edge)
+        return fmean(edge.delay.at(stage.slew_ps, 4 * stage.load_ff) for edge in edges)
 
     def _adders(
         self, kept: dict[_Function, _LibertyCell], inverter_area: float
@@ -386,6 +428,14 @@ class _Facts(NamedTuple):
     leakage_nw: float
     output_energy_fj: dict[str, float]
     input_energy_fj: dict[str, float]
+
+
+def _is_replaceable(one: CellType, other: CellType) -> bool:
+    """Tell whether another cell has the pins and the functions of one, by the same names."""
+    if {*one.inputs} != {*other.inputs} or dict(one.outputs).keys() != dict(other.outputs).keys():
+        return False
+    alike = CellType(other.name, one.inputs, other.outputs)
+    return all(one.truth_table(pin) == alike.truth_table(pin) for pin, _ in one.outputs)
 
 
 def _pins_of(group: Group, names: Iterable[str]) -> list[Group]:

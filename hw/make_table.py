@@ -4,7 +4,8 @@
 capacitances, energies, leakage and setup times as they are in the file, delays fitted by two
 parameters an edge. What a Liberty file does not say stays as it is in the table: transistors,
 structures, names, source and licence, and how a function is spelled, since results of ABC depend
-on that. A table has exactly the cells that ``read_liberty`` keeps.
+on that. A table has exactly the cells that ``read_liberty`` keeps, and their larger drives, which
+count as many transistors as the smallest one: fingers in parallel are one wide transistor.
 """
 
 import json
@@ -49,7 +50,9 @@ def fitted(technology: Technology) -> Technology:
     known = _characterisation(technology)
     slew_ps = settled_slew_ps(technology)
     loads = [n * technology.inverter_ff for n in _LOADS]
-    felt = _slew_sensitivity(known.arcs.values(), slew_ps, 4 * technology.inverter_ff)
+    larger = {cell.name for drives in technology.drives.values() for cell in drives}
+    mapped = [arcs for name, arcs in known.arcs.items() if name not in larger]
+    felt = _slew_sensitivity(mapped, slew_ps, 4 * technology.inverter_ff)
 
     def fit(edge: Edge | None) -> Edge | None:
         if edge is None:
@@ -122,6 +125,9 @@ def merged(technology: Technology, table: Mapping[str, Any]) -> dict[str, Any]:
     if unknown := cells.keys() - old.keys():
         raise TechnologyError(f"the table does not say the transistors of {min(unknown)}")
     record["cells"] = {name: _merged_cell(cells[name], old[name]) for name in old if name in cells}
+    for name, facts in record.get("drives", {}).items():
+        smallest = {key: value for key, value in old[facts["of"]].items() if key != "stages"}
+        record["drives"][name] = {"of": facts["of"]} | _merged_cell(facts, smallest)
     register, of_register = record.get("flip_flop"), table.get("flip_flop")
     if register and of_register and register["cell"] == of_register["cell"]:
         register["transistors"] = of_register["transistors"]
@@ -176,7 +182,8 @@ def main(arguments: Sequence[str]) -> None:
     made = technology_from_json(record)
     netlists = map_quickly([to_rtlil(parse_unit(unit)) for unit in JUDGES], made)
     record["fit"] = describe_fit([(delay_ps(n, full), delay_ps(n, made)) for n in netlists])
-    head = {name: record[name] for name in record if name not in ("flip_flop", "cells")}
+    last = ("flip_flop", "cells", "drives")
+    head = {name: record[name] for name in record if name not in last}
     path.write_text(table_text({**head, **record}), encoding="utf-8")
 
 

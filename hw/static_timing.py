@@ -102,16 +102,16 @@ def critical_path_ps(
         return ()
     around = surroundings or fan_out_of_four_surroundings(technology)
     loads = _loads(netlist, facts, around)
-    start = _Event(0.0, around.input_slew_ps, None)
+    start = Event(0.0, around.input_slew_ps, None)
     events: _Events = {
         net: {"rise": start, "fall": start} for nets in netlist.inputs.values() for net in nets
     }
     for cell in netlist.levelised():
-        _propagate(cell, facts.arcs[cell.type], events, loads)
+        propagate(cell, facts.arcs[cell.type], events, loads)
     ends = [(n, e) for nets in netlist.outputs.values() for n in nets for e in events.get(n, ())]
     if not ends:
         return ()
-    return _trace(events, loads, *max(ends, key=lambda end: events[end[0]][end[1]].arrival_ps))
+    return trace(events, loads, *max(ends, key=lambda end: events[end[0]][end[1]].arrival_ps))
 
 
 def fan_out_of_four_surroundings(technology: Technology) -> Surroundings:
@@ -174,7 +174,7 @@ def settle(arcs: Sequence[Arc], capacitance_ff: float) -> FanOutOfFour:
     return FanOutOfFour(sum(delays) / 2, (rise + fall) / 2, load)
 
 
-class _Event(NamedTuple):
+class Event(NamedTuple):
     """An edge of a net, and the cell, arc and edge before that bring it last."""
 
     arrival_ps: float
@@ -182,7 +182,7 @@ class _Event(NamedTuple):
     before: tuple[Cell, Arc, EdgeName] | None
 
 
-_Events = dict[int, dict[EdgeName, _Event]]
+_Events = dict[int, dict[EdgeName, Event]]
 _Loads = dict[EdgeName, dict[int, float]]
 
 
@@ -203,34 +203,37 @@ def _loads(netlist: Netlist, facts: Characterisation, around: Surroundings) -> _
     return loads
 
 
-def _propagate(cell: Cell, arcs: Sequence[Arc], events: _Events, loads: _Loads) -> None:
+def propagate(cell: Cell, arcs: Sequence[Arc], events: _Events, loads: _Loads) -> None:
     """Bring the edges at a cell's inputs to its outputs."""
     for arc in arcs:
         before = events.get(cell.pins[arc.source])
         if before is None:  # a constant
             continue
         net = cell.pins[arc.sink]
-        edges: tuple[tuple[EdgeName, Edge | None], ...] = (("rise", arc.rise), ("fall", arc.fall))
-        for edge, tables in edges:
-            for start in _causes(arc, edge) if tables else ():
-                if tables and start in before:
+        for edge, tables in edges_of(arc):
+            for start in causes(arc, edge):
+                if start in before:
                     event = _after(before[start], tables, loads[edge][net], (cell, arc, start))
                     at_net = events.setdefault(net, {})
                     at_net[edge] = _worst(at_net.get(edge), event)
 
 
-def _causes(arc: Arc, edge: EdgeName) -> tuple[EdgeName, ...]:
+def edges_of(arc: Arc) -> list[tuple[EdgeName, Edge]]:
+    """Return the edges that an arc gives its output."""
+    edges: tuple[tuple[EdgeName, Edge | None], ...] = (("rise", arc.rise), ("fall", arc.fall))
+    return [(name, edge) for name, edge in edges if edge is not None]
+
+
+def causes(arc: Arc, edge: EdgeName) -> tuple[EdgeName, ...]:
     """Return the edges of an arc's input that make its output do this."""
     if arc.sense == "both":
         return ("rise", "fall")
     return (edge if arc.sense == "positive" else _OPPOSITE[edge],)
 
 
-def _after(
-    before: _Event, tables: Edge, load_ff: float, step: tuple[Cell, Arc, EdgeName]
-) -> _Event:
+def _after(before: Event, tables: Edge, load_ff: float, step: tuple[Cell, Arc, EdgeName]) -> Event:
     delay = tables.delay.at(before.slew_ps, load_ff)
-    return _Event(before.arrival_ps + delay, _slew(tables, before.slew_ps, load_ff), step)
+    return Event(before.arrival_ps + delay, _slew(tables, before.slew_ps, load_ff), step)
 
 
 def _slew(tables: Edge, slew_ps: float, load_ff: float) -> float:
@@ -238,7 +241,7 @@ def _slew(tables: Edge, slew_ps: float, load_ff: float) -> float:
     return max(tables.slew.at(slew_ps, load_ff), 0.0) if tables.slew else 0.0
 
 
-def _worst(known: _Event | None, new: _Event) -> _Event:
+def _worst(known: Event | None, new: Event) -> Event:
     """Return the later of two events with the slower slew of both."""
     if known is None:
         return new
@@ -246,7 +249,7 @@ def _worst(known: _Event | None, new: _Event) -> _Event:
     return later._replace(slew_ps=max(known.slew_ps, new.slew_ps))
 
 
-def _trace(events: _Events, loads: _Loads, net: int, edge: EdgeName) -> tuple[Step, ...]:
+def trace(events: _Events, loads: _Loads, net: int, edge: EdgeName) -> tuple[Step, ...]:
     """Return the path that ends with an edge of a net, from its input on."""
     path = []
     while (event := events[net][edge]).before is not None:

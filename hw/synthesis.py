@@ -77,6 +77,23 @@ class Synthesis:
     yosys_seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A candidate with its netlist."""
+
+    netlist: Netlist
+    candidate: Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """All netlists of some portfolios; ``left_out`` and ``yosys_seconds`` as ``Synthesis`` has."""
+
+    made: tuple[Made, ...]
+    left_out: int
+    yosys_seconds: float
+
+
 # How a full adder is dissolved: logic optimisation does not find one form from another.
 _DISSOLVED = """
 module fmacost_fa (input A, B, CI, output S, CO);
@@ -231,6 +248,43 @@ def synthesise(
     Parameters
     ----------
     objective : one of ``OBJECTIVES``
+    effort, jobs, timeout_s, progress : as ``explore`` has them; raises as it does
+    """
+    found = explore(
+        operation,
+        technology,
+        (objective,),
+        effort=effort,
+        jobs=jobs,
+        timeout_s=timeout_s,
+        progress=progress,
+    )
+    best = min(found.made, key=lambda made: _score(objective, made.candidate))
+    return Synthesis(
+        netlist=best.netlist,
+        architecture=best.candidate.architecture,
+        recipe=best.candidate.recipe,
+        candidates=tuple(made.candidate for made in found.made),
+        left_out=found.left_out,
+        yosys_seconds=found.yosys_seconds,
+    )
+
+
+def explore(
+    operation: Operation,
+    technology: Technology,
+    objectives: Sequence[str] = OBJECTIVES,
+    *,
+    effort: str = "normal",
+    jobs: int | None = None,
+    timeout_s: float = 300.0,
+    progress: Progress = _ignore,
+) -> Exploration:
+    """Build an operation's unit and return all netlists that some portfolios find.
+
+    Parameters
+    ----------
+    objectives : whose portfolios are tried, what several share once; of ``OBJECTIVES``
     effort : one of ``EFFORTS``
     jobs : child processes at the same time; None is one for each processor
     timeout_s : limit on the wall time of each of them; one that takes longer leaves the portfolio
@@ -239,43 +293,38 @@ def synthesise(
     Raises
     ------
     ValueError
-        If ``objective`` or ``effort`` is unknown; TechnologyError, which is one, if the technology
+        If an objective or ``effort`` is unknown; TechnologyError, which is one, if the technology
         has no delays to minimise.
     YosysError
-        If Yosys is missing, or no member of the portfolio gives a usable netlist.
+        If Yosys is missing, or no member of a portfolio gives a usable netlist.
     """
-    members = portfolio(technology, objective, effort)
-    if objective != "area" and not technology.has_delays:
+    members = [m for o in objectives for m in portfolio(technology, o, effort)]
+    if set(objectives) != {"area"} and not technology.has_delays:
         raise TechnologyError(
             f"technology {technology.name} has no delays: only area can be minimised"
         )
-    is_refined = objective == "area" and len(members) > 1
+    is_refined = "area" in objectives and len(portfolio(technology, "area", effort)) > 1
     # What normal tries belongs to max too, so that max is never larger.
     efforts = EFFORTS[1 : EFFORTS.index(effort) + 1] if is_refined else ()
     schedules = [_schedule(each, operation.input_bits) for each in efforts]
     runner = _Runner(jobs or os.cpu_count() or 1, timeout_s, progress)
     runner.expect(sum(schedule.jobs for schedule in schedules))
+    members = list(dict.fromkeys(members))
     netlists = _netlists(operation, technology, members, runner)
     left_out = len(members) - len(netlists)
-    if objective != "area":
-        netlists += _buffered(netlists, technology, weigh_cost=objective == "adp")
-    runner.failed = 0
     mapped = {(made.candidate.architecture, made.candidate.recipe): made for made in netlists}
+
+    def of(objective: str, effort: str) -> list[Made]:
+        names = [(str(a), str(recipe)) for a, recipe in portfolio(technology, objective, effort)]
+        return [mapped[name] for name in names if name in mapped]
+
+    for objective in objectives:
+        if objective != "area":
+            netlists += _buffered(of(objective, effort), technology, weigh_cost=objective == "adp")
+    runner.failed = 0
     for each, schedule in zip(efforts, schedules, strict=True):
-        names = [(str(a), str(recipe)) for a, recipe in portfolio(technology, objective, each)]
-        starts = [mapped[name] for name in names if name in mapped]
-        netlists += _refined(starts, technology, schedule, runner.run)
-    left_out += runner.failed
-    scores = [_score(objective, made.candidate) for made in netlists]
-    best = netlists[scores.index(min(scores))]
-    return Synthesis(
-        netlist=best.netlist,
-        architecture=best.candidate.architecture,
-        recipe=best.candidate.recipe,
-        candidates=tuple(made.candidate for made in netlists),
-        left_out=left_out,
-        yosys_seconds=runner.yosys_seconds,
-    )
+        netlists += _refined(of("area", each), technology, schedule, runner.run)
+    return Exploration(tuple(netlists), left_out + runner.failed, runner.yosys_seconds)
 
 
 class _Runner:
@@ -308,15 +357,9 @@ class _Runner:
         self._progress(self._done, self._total)
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    netlist: Netlist
-    candidate: Candidate
-
-
-def _made(netlist: Netlist, technology: Technology, architecture: str, recipe: str) -> _Made:
+def _made(netlist: Netlist, technology: Technology, architecture: str, recipe: str) -> Made:
     delay = delay_fo4(netlist, technology) if technology.has_delays else float("nan")
-    return _Made(netlist, Candidate(architecture, recipe, technology.cost(netlist), delay))
+    return Made(netlist, Candidate(architecture, recipe, technology.cost(netlist), delay))
 
 
 def _score(objective: str, candidate: Candidate) -> tuple[float, float]:
@@ -336,7 +379,7 @@ def _netlists(
     technology: Technology,
     members: Sequence[Member],
     runner: _Runner,
-) -> list[_Made]:
+) -> list[Made]:
     """Run the portfolio; return what it made."""
     shares: dict[tuple[Architecture, str, bool], list[Recipe]] = {}
     for architecture, recipe in members:
@@ -348,7 +391,7 @@ def _netlists(
     runner.expect(len(work))
     results = runner.run(work)
     by_share = dict(zip(order, results, strict=True))
-    made: list[_Made] = []
+    made: list[Made] = []
     for key, recipes in shares.items():
         result = by_share[key]
         if isinstance(result, Finished):
@@ -370,9 +413,7 @@ _BUFFERED = 3  # candidates that get buffers, the best of an objective first
 _MOST_CELLS_BUFFERED = 3000  # beyond, buffering takes longer than synthesis
 
 
-def _buffered(
-    netlists: Sequence[_Made], technology: Technology, *, weigh_cost: bool
-) -> list[_Made]:
+def _buffered(netlists: Sequence[Made], technology: Technology, *, weigh_cost: bool) -> list[Made]:
     """Return the best candidates again, with buffers on nets that drive much."""
     from fmacost.hw.buffering import buffered
 
@@ -428,17 +469,18 @@ def _schedule(effort: str, input_bits: int) -> _Schedule:
 
 
 def _refined(
-    netlists: Sequence[_Made],
+    netlists: Sequence[Made],
     technology: Technology,
     schedule: _Schedule,
     run: Callable[[Sequence[Job]], list[Finished | YosysError]],
-) -> list[_Made]:
+) -> list[Made]:
     """Return the smallest candidates again, resubstituted and mapped anew in turn.
 
     Resubstitution leaves logic that mapping can share again, and the other way round: the two
     take turns, each from what the other left, and the smallest netlist on the way is kept.
     """
-    cost = {n: c for n, c in technology.cell_cost.items() if n not in technology.arithmetic}
+    usable_cells = technology.cells.keys() - {*technology.arithmetic}
+    cost = {n: c for n, c in technology.cell_cost.items() if n in usable_cells}
     usable = [made for made in netlists if not technology.arithmetic_cells(made.netlist)]
     starts = sorted(usable, key=lambda made: made.candidate.cost)[: schedule.starts or _REFINED]
     if not starts:

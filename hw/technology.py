@@ -73,6 +73,8 @@ class Technology:
     full_adder, half_adder : the adder cells, None if there are none
     flip_flop : the smallest plain one, None if there is none
     characterisation : delays in ps, energies and leakage; None if they are not known
+    drives : larger cells of the function of a cell, weakest first, with its pins; mapping does
+        not use them, what each costs is said as for ``cells``
     licence : of the facts, as an SPDX expression; empty if it is not known
     """
 
@@ -89,6 +91,7 @@ class Technology:
     half_adder: AdderCell | None = None
     flip_flop: FlipFlop | None = None
     characterisation: Characterisation | None = None
+    drives: Mapping[str, tuple[CellType, ...]] = field(default_factory=dict)
     licence: str = ""
 
     @property
@@ -132,6 +135,8 @@ class Technology:
             self.name, self.source, self.nand2, self.arithmetic, facts, drive,
             dict(self.transistors), self.flip_flop and asdict(self.flip_flop),
             self.characterisation and asdict(self.characterisation), self.genlib(),
+            {name: [cell.name for cell in larger] for name, larger in sorted(self.drives.items())},
+            {name: self.cell_cost[name] for name in self.sized_cells},
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -141,16 +146,22 @@ class Technology:
         return self.transistors if self.area_um2 is None else self.area_um2
 
     @cached_property
+    def sized_cells(self) -> Mapping[str, CellType]:
+        """The cells and their larger drives."""
+        larger = {cell.name: cell for drives in self.drives.values() for cell in drives}
+        return {**self.cells, **larger}
+
+    @cached_property
     def library(self) -> Mapping[str, CellType]:
-        """The cells, and with them the flip-flop where there is one."""
-        flip_flop = self.flip_flop
+        """The cells, their larger drives, and the flip-flop where there is one."""
+        cells, flip_flop = self.sized_cells, self.flip_flop
         if flip_flop is None:
-            return self.cells
+            return cells
         data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
         function = f"~{data}" if flip_flop.inverted else data
         inputs = (data, clock, *flip_flop.tied)
         register = CellType(flip_flop.cell, inputs, ((output, function),), clock=clock)
-        return {**self.cells, flip_flop.cell: register}
+        return {**cells, flip_flop.cell: register}
 
     @property
     def register(self) -> FlipFlop:

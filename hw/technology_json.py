@@ -3,7 +3,7 @@
 ``hw/technologies/NAME.json`` has one line for each cell: its pins with their capacitance, its
 functions, area, transistors, leakage, internal energies, and its arcs as ``[input, output, sense,
 rise, fall]``. An edge of two numbers is ``base_ps + resistance_ps_per_ff * load``; an object holds
-lookup tables for delay and slew.
+lookup tables for delay and slew. Larger drives of a cell follow in the same way under ``drives``.
 """
 
 import json
@@ -58,18 +58,24 @@ def _technology(record: Mapping[str, Any]) -> Technology:
     cells = {name: _cell_type(name, facts) for name, facts in record["cells"].items()}
     adders = adder_cells(cells.values())
     register = record.get("flip_flop")
-    facts = {**record["cells"], **({register["cell"]: register} if register else {})}
+    larger = record.get("drives", {})
+    sized = {**record["cells"], **larger}
+    facts = {**sized, **({register["cell"]: register} if register else {})}
     return Technology(
         **{name: str(record[name]) for name in _TEXTS},
         cells=cells,
-        transistors=_numbers(record["cells"], "transistors"),
+        transistors=_numbers(sized, "transistors"),
         arithmetic=tuple(adder.cell for adder in adders.values()),
-        area_um2=_numbers(record["cells"], "area_um2") or None,
+        area_um2=_numbers(sized, "area_um2") or None,
         drive=_drives(cells, record["cells"]),
         full_adder=adders.get(3),
         half_adder=adders.get(2),
         flip_flop=_flip_flop(register) if register else None,
         characterisation=_characterisation(record, facts) if "fo4_ps" in record else None,
+        drives={
+            name: tuple(_cell_type(n, f) for n, f in larger.items() if f["of"] == name)
+            for name in dict.fromkeys(str(f["of"]) for f in larger.values())
+        },
     )
 
 
@@ -157,7 +163,12 @@ def technology_to_json(technology: Technology) -> dict[str, Any]:
     record["cells"] = {
         name: _cell_record(technology, cell) for name, cell in technology.cells.items()
     }
-    return record
+    drives = {
+        cell.name: {"of": name, **_cell_record(technology, cell)}
+        for name, larger in technology.drives.items()
+        for cell in larger
+    }
+    return record | ({"drives": drives} if drives else {})
 
 
 def _cell_record(technology: Technology, cell: CellType) -> dict[str, Any]:
@@ -208,8 +219,10 @@ def table_text(record: Mapping[str, Any]) -> str:
     def lines(members: Iterable[tuple[str, Any]], indent: str) -> str:
         return ",\n".join(f"{indent}{json.dumps(k)}: {_compact(v)}" for k, v in members)
 
-    head = lines(((k, v) for k, v in record.items() if k != "cells"), " ")
-    return f'{{\n{head},\n "cells": {{\n{lines(record["cells"].items(), "  ")}\n }}\n}}\n'
+    groups = [name for name in ("cells", "drives") if name in record]
+    head = lines(((k, v) for k, v in record.items() if k not in groups), " ")
+    parts = [f' "{name}": {{\n{lines(record[name].items(), "  ")}\n }}' for name in groups]
+    return "{\n" + ",\n".join([head, *parts]) + "\n}\n"
 
 
 def _compact(value: Any) -> str:

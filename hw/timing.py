@@ -54,7 +54,7 @@ def delay_fo4(netlist: Netlist, technology: Technology) -> float:
     """Return the delay of a netlist's longest path in FO4; 0 without cells.
 
     A technology without logical efforts, but with delays in ps, has the delay in ps over that of
-    its own fan-out-of-four inverter.
+    its own fan-out-of-four inverter; so has a netlist with larger cells, which have no efforts.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def delay_fo4(netlist: Netlist, technology: Technology) -> float:
         If the technology does not know the drive of a cell that is used.
     """
     known = technology.characterisation
-    if known is not None and not technology.drive:
+    if known is not None and not netlist.count().keys() <= technology.drive.keys():
         from fmacost.hw.static_timing import delay_ps
 
         return delay_ps(netlist, technology) / known.fo4_ps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,37 @@ def read_registers(
     for technology in technologies:
         _ = technology.register  # there must be one
     return Registers(ranks=pipeline)
+
+
+def check_clock(clock: float, option: str) -> float:
+    """Return a clock period that is one; raise InputError if it is not."""
+    if not (clock > 0 and math.isfinite(clock)):
+        raise InputError(f"{option} must be more than 0 and finite, not {clock:g}")
+    return clock
+
+
+def check_clocks(
+    clock_ps: float | None, objective: str, technologies: Iterable[Technology]
+) -> None:
+    """Raise InputError if no netlist can be made for a clock; None asks for none.
+
+    Raises
+    ------
+    InputError
+        If the clock is not positive, another objective than area was asked for, or a technology
+        has no delays in ps.
+    """
+    if clock_ps is None:
+        return
+    check_clock(clock_ps, "--clock-ps")
+    if objective != "area":
+        raise InputError(f"--clock-ps takes no --objective {objective}: it minimises area")
+    for technology in technologies:
+        if technology.characterisation is None:
+            raise InputError(
+                f"technology {technology.name} has no delays in ps: --clock-ps needs a library, "
+                "such as --technology nangate45"
+            )
 
 
 def clocked(

@@ -10,10 +10,16 @@ import typer
 
 import fmacost
 from fmacost.reports.cache import Cache, cache_folder
-from fmacost.reports.clocked import read_registers
+from fmacost.reports.clocked import check_clock, check_clocks, read_registers
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import EXPORTERS, check_writable, write_output
-from fmacost.reports.measure import Measured, Settings, check_exhaustive, measure
+from fmacost.reports.measure import (
+    Measured,
+    Settings,
+    check_exhaustive,
+    measure,
+    measure_curve,
+)
 from fmacost.reports.metrics import definitions, metric
 from fmacost.reports.options import (
     DEFAULT_TECHNOLOGIES,
@@ -75,7 +81,7 @@ _COMPARED_COLUMNS = (
 _SYNTH_COLUMNS = (
     "cells", "gates_ge", "transistors", "area_um2", "candidates", "logic_depth", "delay_fo4",
     "delay_ps", "energy_fj", "leakage_nw", "flip_flops", "latency_cycles", "period_fo4",
-    "verification",
+    "slack_ps", "verification",
 )  # fmt: skip
 
 
@@ -169,7 +175,8 @@ def compare(
         "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 -t cmos -t cmos2 --export-csv rows.csv\n"
         "fmacost synth fma:e4m3fn --write-netlist fma.v\n"
         "fmacost synth fma:e4m3fn --objective delay --pipeline 3\n"
-        "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 --pe",
+        "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 --pe\n"
+        "fmacost synth fma:int8+int32 fma:e4m3fn -t nangate45 --clock-ps 1000",
         _SYNTH_COLUMNS,
     )
 )
@@ -207,6 +214,14 @@ def synth(
     pe: Annotated[
         bool, typer.Option("--pe", help="With the registers of a processing element.")
     ] = False,
+    clock_ps: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PS",
+            help="The smallest unit that meets this delay, or period if it has registers.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Synthesise units, check the mapped netlists, print what they cost. Default: cmos."""
@@ -219,8 +234,10 @@ def synth(
         _check_netlist_file(write_netlist, len(operations) * len(technologies))
     check_exhaustive(operations if exhaustive else [])
     registers = read_registers(pipeline, pe, operations, technologies)
+    check_clocks(clock_ps, objective, technologies)
     settings = Settings(
-        objective=objective, effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
+        objective=objective if clock_ps is None else "clock", clock_ps=clock_ps,
+        effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
         timeout_s=timeout_s,
         with_netlist=write_netlist is not None, registers=registers,
     )  # fmt: skip
@@ -230,6 +247,84 @@ def synth(
     if write_netlist is not None:
         write_output(write_netlist, _netlist_text(measured[0], write_netlist))
     _leave(measured, terminal)
+
+
+@app.command(
+    epilog=_epilog(
+        "fmacost curve fma:int8+int32 fma:e4m3fn --technology nangate45\n"
+        "fmacost curve fma:int8+int32 fma:e4m3fn -t nangate45 --clock 1000 --clock 700\n"
+        "fmacost curve fma:int8+int32 fma:e4m3fn+fp32 --plot curve.svg",
+        ("transistors", "area_um2", "delay_fo4", "delay_ps", "slack_ps", "verification"),
+    )
+)
+def curve(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    technology: Annotated[
+        str, typer.Option("--technology", "-t", metavar="NAME|FILE", help="One technology.")
+    ] = DEFAULT_TECHNOLOGIES[0],
+    clock: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="PERIOD",
+            help="Compare at this clock: ps, or FO4 in cmos; several times.",
+            show_default="three that all meet",
+        ),
+    ] = None,
+    effort: EffortName = Effort.NORMAL,
+    exhaustive: Exhaustive = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 600.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    plot: PlotFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show size against delay, proven points from the smallest to the fastest, and equal clocks.
+
+    The first unit is what the others are compared with.
+    """
+    from fmacost.reports import curve as curves
+    from fmacost.reports import tables
+
+    operations = _operations(units)
+    clocks = [check_clock(each, "--clock") for each in clock or ()]
+    terminal = Terminal(quiet or bool(context.obj))
+    (chosen,) = _technologies([technology], _store(not no_cache, terminal))
+    exports = _exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    _check_plot(plot)
+    check_exhaustive(operations if exhaustive else [])
+    settings = Settings(
+        effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs, timeout_s=timeout_s
+    )
+    measured = _measure_curves(operations, chosen, settings, not no_cache, terminal)
+    made = [curves.make_curve(unit, (m.row for m in points)) for unit, points in measured.items()]
+    found = [each for each in made if each is not None]
+    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    if found:
+        clocked = curves.at_clocks(found, clocks or curves.common_clocks(found))
+        records = curves.records(found, clocked)
+        if json:
+            _notify_all(notes, terminal)
+            _write_json(records, terminal)
+        else:
+            rows = [row for each in found for row in each.rows]
+            text = tables.row_notes(rows, [*notes, *curves.curve_notes(found)])
+            terminal.show(
+                curves.curve_table(found), "", curves.clock_table(found, clocked), "", text
+            )
+        _write_exports(exports, records)
+        if plot is not None:
+            from fmacost.reports.plot import draw_curves
+
+            write_output(plot, draw_curves(found, plot.suffix.lower()))
+    _leave([m for points in measured.values() for m in points], terminal)
 
 
 @app.command(
@@ -710,6 +805,33 @@ def _measure_all(
             watcher.finish(None if made.is_cached else _finish_notice(name, made))
             measured.append(made)
     return measured
+
+
+def _measure_curves(
+    operations: Sequence[Operation],
+    technology: "Technology",
+    settings: Settings,
+    use_cache: bool,
+    terminal: Terminal,
+) -> dict[str, list[Measured]]:
+    """Return the points of each unit, by its name."""
+    from fmacost.hw.yosys import YosysError
+
+    store = _store(use_cache, terminal)
+    found: dict[str, list[Measured]] = {}
+    with terminal.progress(len(operations)) as watcher:
+        for operation in operations:
+            name = f"{operation} in {technology.name}"
+            watcher.begin(name)
+            try:
+                points = measure_curve(operation, technology, settings, store, watcher)
+            except YosysError as error:
+                raise YosysError(f"{name}: {error}") from error
+            last = points[-1]
+            notice = f"{name}: {len(points)} points in {last.seconds:.2f} s"
+            watcher.finish(None if last.is_cached else notice)
+            found[str(operation)] = points
+    return found
 
 
 def _finish_notice(name: str, made: Measured) -> str:

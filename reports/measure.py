@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ALWAYS_EXHAUSTIVE_BITS = 24
 MAX_EXHAUSTIVE_BITS = 32
 ENERGY_VECTORS = 10_000
+CURVE_POINTS = 12
 _SOURCE_SUFFIXES = (".py", ".v", ".lib", ".json")
 
 
@@ -61,6 +62,7 @@ class Settings:
     recheck: bool = False  # compare with the reference again, even if the answer is known
     with_netlist: bool = False
     registers: Registers | None = None
+    clock_ps: float | None = None  # with the objective "clock" alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +132,9 @@ def measure(
     is_new = built is None
     if built is None:
         watcher.stage("synthesis")
-        built = _build(operation, technology, settings, watcher)
+        built = _build(operation, technology, settings, store, watcher)
         if built.left_out:
-            watcher.notify(
-                f"{operation}: {built.left_out} candidates took longer than "
-                f"{settings.timeout_s:g} s or failed, and were left out; the row is not kept"
-            )
+            watcher.notify(_left_out_text(operation, built.left_out, settings))
     watcher.stage("check")
     made = _clocked(operation, technology, built, settings)
     proof, counterexample = _verify(
@@ -146,7 +145,7 @@ def measure(
     row = _row(operation, technology, built, made, proof, row_key)
     if store is not None and proof.is_proven and not built.left_out:
         if is_new:
-            store.store("netlists", build_key, _built_to_json(built))
+            _store_built(store, build_key, [built])
         store.store("rows", row_key, row.to_json())
     return Measured(
         row=row, netlist=made.netlist if made else built.netlist,
@@ -197,9 +196,17 @@ def _build_key(
         "technology": [technology.name, technology.digest],
         "objective": settings.objective,
         "effort": settings.effort,
+        **_clock_key(settings),
         "versions": {"fmacost": fmacost.__version__, **tool_versions()},
         "sources": source_digest(),
     }
+
+
+def _clock_key(settings: Settings) -> dict[str, object]:
+    """Return what a netlist that is made for a clock depends on beside."""
+    if settings.clock_ps is None:
+        return {}
+    return {"clock_ps": settings.clock_ps, "clocked": str(settings.registers)}
 
 
 def _row_key(
@@ -229,21 +236,37 @@ def _load_row(store: Cache, key: Mapping[str, object]) -> Row | None:
 
 
 def _load_built(store: Cache, key: Mapping[str, object], technology: Technology) -> _Built | None:
+    found = _load_all_built(store, key, technology)
+    return found[0] if found else None
+
+
+def _load_all_built(
+    store: Cache, key: Mapping[str, object], technology: Technology
+) -> list[_Built]:
+    """Return the netlists that are kept under a key, none where they are not or are damaged."""
     content = store.load("netlists", key)
     if content is None:
-        return None
+        return []
     try:
-        return _Built(
-            netlist=Netlist.from_yosys_json(content["netlist"], technology.cells),
-            architecture=str(content["architecture"]),
-            recipe=str(content["recipe"]),
-            candidates=read_spread(content["candidates"]),
-            left_out=0,
-            yosys_seconds=0.0,
-        )
+        return [_built_from_json(each, technology) for each in content["netlists"]]
     except (NetlistError, RowError, KeyError, TypeError, ValueError, AttributeError) as error:
         store.reject("netlists", key, str(error))
-        return None
+        return []
+
+
+def _store_built(store: Cache, key: Mapping[str, object], built: Iterable[_Built]) -> None:
+    store.store("netlists", key, {"netlists": [_built_to_json(each) for each in built]})
+
+
+def _built_from_json(content: Any, technology: Technology) -> _Built:
+    return _Built(
+        netlist=Netlist.from_yosys_json(content["netlist"], technology.sized_cells),
+        architecture=str(content["architecture"]),
+        recipe=str(content["recipe"]),
+        candidates=read_spread(content["candidates"]),
+        left_out=0,
+        yosys_seconds=0.0,
+    )
 
 
 def _built_to_json(built: _Built) -> dict[str, Any]:
@@ -257,8 +280,14 @@ def _built_to_json(built: _Built) -> dict[str, Any]:
 
 
 def _build(
-    operation: Operation, technology: Technology, settings: Settings, watcher: Watcher
+    operation: Operation,
+    technology: Technology,
+    settings: Settings,
+    store: Cache | None,
+    watcher: Watcher,
 ) -> _Built:
+    if settings.clock_ps is not None:
+        return _build_for_clock(operation, technology, settings, store, watcher)
     from fmacost.hw.synthesis import synthesise
 
     made = synthesise(
@@ -270,16 +299,192 @@ def _build(
         timeout_s=settings.timeout_s,
         progress=watcher.part,
     )
-    sizes = sorted(round(candidate.cost, 6) for candidate in made.candidates)
     return _Built(
         netlist=made.netlist,
         architecture=made.architecture,
         recipe=made.recipe,
-        candidates=Spread(
-            count=len(sizes), min=sizes[0], median=statistics.median_low(sizes), max=sizes[-1]
-        ),
+        candidates=_spread(candidate.cost for candidate in made.candidates),
         left_out=made.left_out,
         yosys_seconds=made.yosys_seconds,
+    )
+
+
+def _spread(costs: Iterable[float]) -> Spread:
+    sizes = sorted(round(cost, 6) for cost in costs)
+    return Spread(
+        count=len(sizes), min=sizes[0], median=statistics.median_low(sizes), max=sizes[-1]
+    )
+
+
+def _build_for_clock(
+    operation: Operation,
+    technology: Technology,
+    settings: Settings,
+    store: Cache | None,
+    watcher: Watcher,
+) -> _Built:
+    """Return the smallest netlist that meets a clock, with its registers if it has any."""
+    from fmacost.hw.frontier import make_point, meet
+
+    assert settings.clock_ps is not None
+    found = _explore(operation, technology, settings, store, watcher)
+    points = [make_point(b.netlist, technology, b.architecture, b.recipe) for b in found]
+
+    def cycle_ps(netlist: Netlist) -> float:
+        assert settings.registers is not None
+        made = clocked(operation, netlist, technology, settings.registers)
+        assert made.period_ps is not None  # the technology knows ps
+        return made.period_ps
+
+    watcher.stage("sizing")
+    best = meet(points, technology, settings.clock_ps, cycle_ps if settings.registers else None)
+    return replace(
+        found[0], netlist=best.netlist, architecture=best.architecture, recipe=best.recipe
+    )
+
+
+def _explore(
+    operation: Operation,
+    technology: Technology,
+    settings: Settings,
+    store: Cache | None,
+    watcher: Watcher,
+) -> list[_Built]:
+    """Return the netlists of all portfolios that no other one beats in size and delay."""
+    from fmacost.hw.frontier import make_point, pareto
+    from fmacost.hw.synthesis import explore
+
+    key = _build_key(operation, technology, replace(settings, objective="any", clock_ps=None))
+    known = [] if store is None else _load_all_built(store, key, technology)
+    if known:
+        return known
+    watcher.stage("synthesis")
+    found = explore(
+        operation,
+        technology,
+        effort=settings.effort,
+        jobs=settings.jobs,
+        timeout_s=settings.timeout_s,
+        progress=watcher.part,
+    )
+    spread = _spread(made.candidate.cost for made in found.made)
+    built = [
+        _Built(
+            netlist=point.netlist,
+            architecture=point.architecture,
+            recipe=point.recipe,
+            candidates=spread,
+            left_out=found.left_out,
+            yosys_seconds=found.yosys_seconds,
+        )
+        for point in pareto(
+            make_point(m.netlist, technology, m.candidate.architecture, m.candidate.recipe)
+            for m in found.made
+        )
+    ]
+    if store is not None and not found.left_out:
+        _store_built(store, key, built)
+    return built
+
+
+def measure_curve(
+    operation: Operation,
+    technology: Technology,
+    settings: Settings,
+    store: Cache | None,
+    watcher: Watcher,
+) -> list[Measured]:
+    """Return the points of a unit's frontier of size and delay, from the smallest to the fastest.
+
+    Parameters
+    ----------
+    settings : objective, registers and clock of which are not used
+    store : None neither reads nor writes a cache
+
+    Raises
+    ------
+    YosysError
+        If synthesis fails or takes too long.
+    TechnologyError
+        If the technology has no delays.
+    """
+    start = time.monotonic()
+    settings = replace(settings, objective="curve", registers=None, clock_ps=None)
+    build_key = {**_build_key(operation, technology, settings), "points": CURVE_POINTS}
+    key = _row_key(build_key, operation, settings)
+    known = [] if store is None else _load_rows(store, key)
+    if known:
+        seconds = time.monotonic() - start
+        return [
+            Measured(
+                row=row, netlist=None, counterexample=None, is_cached=True,
+                yosys_seconds=0.0, seconds=seconds,
+            )
+            for row in known
+        ]  # fmt: skip
+    made = _measure_points(operation, technology, settings, store, watcher, key)
+    is_kept = all(m.row.verification.is_proven for m, _ in made)
+    if store is not None and is_kept and not any(b.left_out for _, b in made):
+        store.store("rows", key, [m.row.to_json() for m, _ in made])
+    return [m for m, _ in made]
+
+
+def _measure_points(
+    operation: Operation,
+    technology: Technology,
+    settings: Settings,
+    store: Cache | None,
+    watcher: Watcher,
+    key: Mapping[str, object],
+) -> list[tuple[Measured, _Built]]:
+    from fmacost.hw.frontier import curve, make_point
+
+    start = time.monotonic()
+    found = _explore(operation, technology, settings, store, watcher)
+    if found[0].left_out:
+        watcher.notify(_left_out_text(operation, found[0].left_out, settings))
+    watcher.stage("sizing")
+    points = curve(
+        [make_point(b.netlist, technology, b.architecture, b.recipe) for b in found],
+        technology,
+        CURVE_POINTS,
+    )
+    made = []
+    for i, point in enumerate(points):
+        built = replace(
+            found[0], netlist=point.netlist, architecture=point.architecture, recipe=point.recipe
+        )
+        watcher.stage(f"check of {i + 1} in {len(points)}")
+        proof, counterexample = _verify(operation, built.netlist, settings, watcher)
+        row = _row(operation, technology, built, None, proof, {**key, "point": i})
+        measured = Measured(
+            row=row, netlist=built.netlist, counterexample=counterexample, is_cached=False,
+            yosys_seconds=built.yosys_seconds, seconds=time.monotonic() - start,
+        )  # fmt: skip
+        made.append((measured, built))
+    return made
+
+
+def _load_rows(store: Cache, key: Mapping[str, object]) -> list[Row]:
+    content = store.load("rows", key)
+    if content is None:
+        return []
+    try:
+        rows = [Row.from_json(each) for each in content]
+        keys = ({**key, "point": i} for i in range(len(rows)))
+        for row, own in zip(rows, keys, strict=True):
+            if not row.verification.is_proven or row.digest != digest_of(own):
+                raise RowError("a row was not proven, or is another's")
+    except (RowError, TypeError) as error:
+        store.reject("rows", key, str(error))
+        return []
+    return rows
+
+
+def _left_out_text(operation: Operation, count: int, settings: Settings) -> str:
+    return (
+        f"{operation}: {count} candidates took longer than {settings.timeout_s:g} s or failed, "
+        "and were left out; the row is not kept"
     )
 
 
@@ -346,6 +551,9 @@ def _row(
     in_fo4 = delay_fo4(logic, technology) if technology.has_delays else None
     in_ps = delay_ps(logic, technology) if technology.characterisation else None
     spent = None if made else _energy_fj(operation, technology, logic)
+    clock_ps = key.get("clock_ps")
+    cycle_ps = made.period_ps if made else in_ps
+    slack_ps = None if clock_ps is None or cycle_ps is None else clock_ps - cycle_ps
     return Row(
         unit=str(operation),
         technology=technology.name,
@@ -364,6 +572,8 @@ def _row(
         leakage_nw=_rounded(technology.leakage_nw(netlist), 6),
         cell_counts=netlist.count(),
         **(made.fields() if made else {}),
+        clock_ps=clock_ps,
+        slack_ps=_rounded(slack_ps),
         candidates=built.candidates,
         verification=proof,
         semantics=semantics(operation),

@@ -121,6 +121,8 @@ OBJECTIVE_TEXTS = {
     "area": "area alone",
     "delay": "delay alone",
     "adp": "the product of area and delay",
+    "clock": "the smallest area at a clock",
+    "curve": "each delay in turn, area at that delay",
 }
 
 METRICS: tuple[Metric, ...] = (
@@ -164,8 +166,8 @@ METRICS: tuple[Metric, ...] = (
         "delay_fo4",
         "FO4",
         "delays of an inverter that drives four",
-        "delay of the critical path, no wires, no sizing: by logical effort, or the delay in ps "
-        "over that of the library's own inverter",
+        "delay of the critical path, no wires: by logical effort, all cells of one size, or the "
+        "delay in ps over that of the library's own inverter",
         "{:,.1f}".format,
     ),
     _quantity(
@@ -173,7 +175,7 @@ METRICS: tuple[Metric, ...] = (
         "ps",
         "ps",
         "delay of the critical path by the library's delays, each output a load of four "
-        "inverters, no wires, no sizing",
+        "inverters, no wires; the smallest cells, unless a clock or a curve takes larger ones",
         show_size,
     ),
     Metric(
@@ -309,6 +311,18 @@ METRICS: tuple[Metric, ...] = (
         Better.HIGHER,
         "{:,.2f}".format,
     ),
+    _fact("clock_ps", "clock ps", "period that was to be met", show_size, unit="ps"),
+    Metric(
+        "slack_ps",
+        "slack ps",
+        "ps",
+        "clock less what the unit takes: its delay, or its period if it has registers; negative "
+        "where the clock is missed",
+        Better.HIGHER,
+        "{:+,.1f}".format,
+    ),
+    _fact("clock_fo4", "clock FO4", "the same in FO4", show_size, unit="FO4"),
+    Metric("slack_fo4", "slack FO4", "FO4", "the same in FO4", Better.HIGHER, "{:+,.1f}".format),
     _fact(
         "verification",
         "verified",

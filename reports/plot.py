@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fmacost.reports.accumulators import Matrix
 from fmacost.reports.breakdown import Breakdown, stage_names
 from fmacost.reports.compare import Comparison
+from fmacost.reports.curve import Curve, delay, delay_metric
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import check_writable, write_output
 from fmacost.reports.metrics import metric, show_ratio
@@ -35,6 +36,7 @@ _STYLES = (
     ("#56B4E9", "\\\\\\"),
     ("#F0E442", "+++"),
 )
+_MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def check_plot(path: Path) -> None:
@@ -148,6 +150,41 @@ def draw_accumulators(matrix: Matrix, suffix: str) -> bytes:
         ax.set_title("Transistors of fused multiply-add units by accumulator")
 
     return _render((3.6 + 1.1 * len(matrix.formats), 4.8), paint, suffix)
+
+
+def draw_curves(curves: Sequence[Curve], suffix: str) -> bytes:
+    """Return a plot file of size against delay, a line of proven points for each unit."""
+
+    def paint(figure: "Figure") -> None:
+        ax = figure.subplots()
+        for i, curve in enumerate(curves):
+            colour, _ = _STYLES[i % len(_STYLES)]
+            times, sizes = [delay(r) for r in curve.rows], [r.size for r in curve.rows]
+            # what a clock takes: the next smaller delay that is there
+            ax.step(times, sizes, where="pre", color=colour, linewidth=1.2)
+            ax.plot(
+                times, sizes, linestyle="none", marker=_MARKERS[i % len(_MARKERS)],
+                color=colour, markeredgecolor="black", markeredgewidth=0.5,
+            )  # fmt: skip
+            ax.annotate(
+                curve.unit, (times[0], sizes[0]), (6, -3 - 11 * (i % 2)),
+                textcoords="offset points", color="black", fontsize=9,
+                bbox={"facecolor": "white", "edgecolor": colour, "pad": 1.5, "alpha": 0.85},
+            )  # fmt: skip
+        head = curves[0].rows[0]
+        ax.set_xlabel(f"delay, {metric(delay_metric(head)).unit}"
+                      if head.delay_ps is not None else "delay, FO4")  # fmt: skip
+        ax.set_ylabel(metric(head.size_metric).heading)
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+        ax.xaxis.set_minor_formatter("{x:,.0f}")
+        ax.tick_params(axis="x", which="both", labelsize=8)
+        ax.margins(x=0.16)
+        ax.set_ylim(bottom=0)
+        _finish_axes(ax)
+        ax.set_title(f"Size against delay in {head.technology}, every point proven")
+
+    return _render((7.6, 4.8), paint, suffix)
 
 
 def _finish_axes(ax: "Axes") -> None:

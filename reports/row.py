@@ -78,6 +78,8 @@ class Row:
     period_fo4: float | None = None
     period_ps: float | None = None  # and the next in a technology that knows them
     fmax_ghz: float | None = None
+    clock_ps: float | None = None  # this and the next where a clock was to be met
+    slack_ps: float | None = None  # negative where it was missed
     candidates: Spread
     verification: Proof
     semantics: str
@@ -149,6 +151,8 @@ class Row:
             period_fo4=_optional(record, "period_fo4"),
             period_ps=_optional(record, "period_ps"),
             fmax_ghz=_optional(record, "fmax_ghz"),
+            clock_ps=_optional(record, "clock_ps"),
+            slack_ps=_signed(record, "slack_ps"),
             candidates=read_spread(_member(record, "candidates", dict)),
             verification=_proof(_member(record, "verification", dict)),
             semantics=_member(record, "semantics", str),
@@ -214,6 +218,17 @@ def _quantity(record: Mapping[str, Any], name: str, where: str = "") -> float:
 
 def _optional(record: Mapping[str, Any], name: str) -> float | None:
     return None if record.get(name) is None else _quantity(record, name)
+
+
+def _signed(record: Mapping[str, Any], name: str) -> float | None:
+    """Return a quantity that may be negative."""
+    value = record.get(name)
+    if value is None:
+        return None
+    size = _quantity(
+        {name: -value if isinstance(value, int | float) and value < 0 else value}, name
+    )
+    return -size if value < 0 else size
 
 
 def _optional_count(record: Mapping[str, Any], name: str, where: str = "") -> int | None:

@@ -23,7 +23,8 @@ UNPROVEN = "bold red"
 SYNTH_COLUMNS = (
     "unit", "technology", "cells", "gates_ge", "transistors", "area_um2", "candidates",
     "logic_depth", "delay_fo4", "delay_ps", "energy_fj", "leakage_nw", "flip_flops",
-    "latency_cycles", "period_fo4", "period_ps", "fmax_ghz", "recipe", "verification",
+    "latency_cycles", "period_fo4", "period_ps", "fmax_ghz", "clock_ps", "slack_ps", "recipe",
+    "verification",
 )  # fmt: skip
 _CLOCKED = (
     "plain D flip-flops, no reset, no enable, no clock tree; a period is from register to "

@@ -37,6 +37,19 @@ class Synthesis:
     yosys_seconds: float
 
 
+@dataclass(frozen=True)
+class Made:
+    netlist: Netlist
+    candidate: Candidate
+
+
+@dataclass(frozen=True)
+class Exploration:
+    made: tuple[Made, ...]
+    left_out: int
+    yosys_seconds: float
+
+
 class _Builder:
     """Multiplexer trees over constants, in either technology."""
 
@@ -121,6 +134,24 @@ class FakeHardware:
         candidates = tuple(Candidate("mux", f"r{i}", size + 10 * i, 1.0) for i in range(3))
         return Synthesis(netlist, "mux", "r0", candidates, self.left_out, 0.25)
 
+    def explore(
+        self,
+        operation: Operation,
+        technology: Technology,
+        *,
+        effort: str = "normal",
+        jobs: int | None = None,
+        timeout_s: float = 120.0,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Exploration:
+        self.calls += 1
+        if self.error is not None:
+            raise self.error
+        netlist = build(operation, technology, self.flip)
+        size = technology.cost(netlist)
+        made = tuple(Made(netlist, Candidate("mux", f"r{i}", size, 1.0)) for i in range(3))
+        return Exploration(made, self.left_out, 0.25)
+
 
 def install(monkeypatch: pytest.MonkeyPatch) -> FakeHardware:
     """Put the stand-in where ``reports`` imports synthesis from."""
@@ -128,5 +159,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeHardware:
     module = types.ModuleType("fmacost.hw.synthesis")
     synthesise: Callable[..., Synthesis] = fake.synthesise
     module.synthesise = synthesise  # type: ignore[attr-defined]
+    explore: Callable[..., Exploration] = fake.explore
+    module.explore = explore  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "fmacost.hw.synthesis", module)
     return fake

@@ -56,6 +56,7 @@ def test_a_table_is_written_as_it_is_read(name: str) -> None:
     assert again.characterisation == technology.characterisation
     assert again.flip_flop == technology.flip_flop
     assert (again.cells, again.area_um2) == (technology.cells, technology.area_um2)
+    assert again.drives == technology.drives
 
 
 @NAMES
@@ -67,8 +68,10 @@ def test_every_cell_has_every_fact(name: str) -> None:
     assert technology.flip_flop is not None
     assert technology.flip_flop.area_um2 is not None
     assert technology.area_um2 is not None
-    assert set(technology.transistors) == set(technology.area_um2) == set(technology.cells)
     register = technology.flip_flop.cell
+    sized = technology.sized_cells
+    assert set(technology.transistors) == set(technology.area_um2) == set(sized)
+    assert set(technology.cells) < set(sized)
     assert register not in technology.cells
     assert known.setup_ps[register] > 0
     clocked = {(arc.source, arc.sink) for arc in known.arcs[register]}
@@ -77,7 +80,7 @@ def test_every_cell_has_every_fact(name: str) -> None:
     assert (pins["CLK"], pins["Q"]) in clocked
     tied = set(known.capacitance_ff[register]) - {pins["D"], pins["CLK"]}
     assert set(technology.flip_flop.tied) == tied
-    for cell, facts in technology.cells.items():
+    for cell, facts in sized.items():
         outputs = {pin for pin, _ in facts.outputs}
         # ASAP7's adders have arcs from carry to sum as well.
         arcs = [arc for arc in known.arcs[cell] if arc.source not in outputs]
@@ -163,8 +166,9 @@ def test_cells_and_areas_are_those_of_the_liberty_file(name: str) -> None:
     assert built_in.nand2 == full.nand2
     assert built_in.full_adder == full.full_adder
     assert built_in.half_adder == full.half_adder
-    for cell in full.cells.values():
-        ours = built_in.cells[cell.name]
+    assert built_in.drives.keys() == full.drives.keys()
+    for cell in full.sized_cells.values():
+        ours = built_in.sized_cells[cell.name]
         assert set(ours.inputs) == set(cell.inputs)
         for pin, _ in cell.outputs:
             same_order = CellType(cell.name, cell.inputs, ours.outputs)
