@@ -36,6 +36,7 @@ _STYLES = (
     ("#56B4E9", "\\\\\\"),
     ("#F0E442", "+++"),
 )
+_TICKS = (1, 1.5, 2, 3, 5, 7)  # of a logarithmic axis, times powers of ten
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
@@ -154,6 +155,7 @@ def draw_accumulators(matrix: Matrix, suffix: str) -> bytes:
 
 def draw_curves(curves: Sequence[Curve], suffix: str) -> bytes:
     """Return a plot file of size against delay, a line of proven points for each unit."""
+    from matplotlib.ticker import LogLocator, NullLocator
 
     def paint(figure: "Figure") -> None:
         ax = figure.subplots()
@@ -166,9 +168,10 @@ def draw_curves(curves: Sequence[Curve], suffix: str) -> bytes:
                 times, sizes, linestyle="none", marker=_MARKERS[i % len(_MARKERS)],
                 color=colour, markeredgecolor="black", markeredgewidth=0.5,
             )  # fmt: skip
+            # the fast ends are apart, the small ones often are not
             ax.annotate(
-                curve.unit, (times[0], sizes[0]), (6, -3 - 11 * (i % 2)),
-                textcoords="offset points", color="black", fontsize=9,
+                curve.unit, (times[-1], sizes[-1]), (0, 7), textcoords="offset points",
+                ha="center", va="bottom", fontsize=9,
                 bbox={"facecolor": "white", "edgecolor": colour, "pad": 1.5, "alpha": 0.85},
             )  # fmt: skip
         head = curves[0].rows[0]
@@ -176,12 +179,12 @@ def draw_curves(curves: Sequence[Curve], suffix: str) -> bytes:
                       if head.delay_ps is not None else "delay, FO4")  # fmt: skip
         ax.set_ylabel(metric(head.size_metric).heading)
         ax.set_xscale("log")
-        ax.xaxis.set_major_formatter("{x:,.0f}")
-        ax.xaxis.set_minor_formatter("{x:,.0f}")
-        ax.tick_params(axis="x", which="both", labelsize=8)
-        ax.margins(x=0.16)
-        ax.set_ylim(bottom=0)
+        ax.xaxis.set_major_locator(LogLocator(subs=_TICKS, numticks=20))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.xaxis.set_major_formatter("{x:,.3g}" if head.delay_ps is None else "{x:,.0f}")
         _finish_axes(ax)
+        ax.margins(x=0.1)
+        ax.set_ylim(0, 1.14 * max(row.size for curve in curves for row in curve.rows))
         ax.set_title(f"Size against delay in {head.technology}, every point proven")
 
     return _render((7.6, 4.8), paint, suffix)
