@@ -15,8 +15,8 @@ HOROWITZ, EVOAPPROX, FORMATSCOPE, CHEN, BAALEN = SOURCES = (
 CITATIONS: Mapping[str, str] = {
     HOROWITZ: "Horowitz, Computing's energy problem, ISSCC 2014, the table of 45 nm at 0.9 V; the "
     "areas are those usually printed beside it, second-hand",
-    EVOAPPROX: "EvoApproxLib, exact circuits of https://github.com/ehw-fit/evoapproxlib, PDK45 "
-    "figures in the head of each file",
+    EVOAPPROX: "EvoApproxLib, exact circuits of https://github.com/ehw-fit/evoapproxlib, its "
+    "figures for PDK45",
     FORMATSCOPE: "FormatScope, https://github.com/SiHeonOh/FormatScope, results/breakdown.csv of "
     "2026-09-17 over 32 lanes",
     CHEN: "Chen et al. 2025, arXiv:2510.25602, table 6 and equations 44 and 45: a model, not a "
@@ -95,6 +95,7 @@ _GATES = (
     "theirs are two-input gates counted by stage on paper, with fixed-point int8 as base; ours are "
     "transistors of whole units for area alone, whose integer is small"
 )
+_ADDERS = "; effort quick dissolves full adders into logic, which an adder alone pays for"
 _LIBRARY, _LANES = "nangate45", 32
 
 
@@ -112,6 +113,7 @@ def _horowitz() -> list[Reference]:
     found = []
     for what, unit, area_um2, energy_pj in table:
         why = _FLOAT_AREA if what.startswith("fp") else _INTEGER_AREA
+        more = _ADDERS if unit.startswith("add:int") else ""
         for quantity, value, reason in (
             ("area_um2", area_um2, why),
             ("energy_fj", round(1000 * energy_pj), _ENERGY),
@@ -120,7 +122,7 @@ def _horowitz() -> list[Reference]:
                 Reference(
                     source=HOROWITZ, what=what, quantity=quantity, value=value,
                     technology="45 nm, 0.9 V", configuration="operator alone", units=(unit,),
-                    measured_in=_LIBRARY, why=reason, voltage_v=0.9,
+                    measured_in=_LIBRARY, why=reason + more, voltage_v=0.9,
                 )
             )  # fmt: skip
     return found

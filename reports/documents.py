@@ -152,6 +152,9 @@ AREA_PEERS = (
 AREA_TECHNOLOGY = "nangate45"
 LIBRARY_PAIRS = (("fma:int8", "fma:e4m3fn"), ("fma:int8+int32", "fma:e4m3fn+fp32"))
 PIPELINES = range(5)
+CALIBRATED_NORMAL = tuple(
+    (unit, AREA_TECHNOLOGY) for unit in ("mul:int8", "add:int8", "add:int32", "add:uint8->uint9")
+)
 # Minutes for each: on a page of its own, which `make docs-max` makes.
 MAX_PAGE = "max.md"
 MAX_UNITS = ("fma:e4m3fn", "fma:e5m2", "fma:int8+int32", "mul:int8", "mul:e4m3fn")
@@ -605,20 +608,23 @@ def _libraries(rows: Rows) -> str:
 def _calibration(rows: Rows) -> str:
     """Return known figures beside ours, and why they differ.
 
-    In cmos the units are at effort normal, which other tables have too; libraries at quick.
+    At effort normal are those that other tables have too, and adders; the rest takes minutes there.
     """
     references = calibrate.chosen(None)
     known: dict[tuple[str, str], Row] = {}
     technologies = {}
     for name, units in calibrate.units_in(references).items():
         technologies[name] = get_technology(name)
-        effort = "normal" if name == DEFAULT_TECHNOLOGIES[0] else "quick"
-        known |= {(str(unit), name): rows(str(unit), name, effort=effort) for unit in units}
+        for unit in map(str, units):
+            is_usual = name == DEFAULT_TECHNOLOGIES[0] or (unit, name) in CALIBRATED_NORMAL
+            known[unit, name] = rows(unit, name, effort="normal" if is_usual else "quick")
     found = calibrate.calibrate(references, known, technologies)
     body = calibrate.lines(found)
-    for cells in body:
+    for cells, one in zip(body, found, strict=True):
         cells[2] = _code(cells[2])  # our unit
-    made = _table(calibrate.HEADINGS, body, numbers=calibrate.NUMBERS)
+        cells.insert(-1, one.rows[0].effort)
+    *headings, why = calibrate.HEADINGS
+    made = _table([*headings, "effort", why], body, numbers=calibrate.NUMBERS)
     notes = calibrate.calibration_notes(found, technologies.values())
     return "\n\n".join([made, "\n".join(_item(note) for note in notes)])
 
