@@ -143,7 +143,9 @@ def _evoapprox() -> list[Reference]:
         Reference(
             source=EVOAPPROX, what=what, quantity=quantity, value=value,
             technology="PDK45, 45 nm", configuration=circuit, units=(unit,),
-            measured_in=_LIBRARY, why=_CELLS if quantity == "area_um2" else _DELAY,
+            measured_in=_LIBRARY,
+            why=(_CELLS if quantity == "area_um2" else _DELAY)
+            + (_ADDERS if unit.startswith("add:") else ""),
         )
         for circuit, what, unit, quantity, value in table
     ]  # fmt: skip

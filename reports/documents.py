@@ -152,9 +152,7 @@ AREA_PEERS = (
 AREA_TECHNOLOGY = "nangate45"
 LIBRARY_PAIRS = (("fma:int8", "fma:e4m3fn"), ("fma:int8+int32", "fma:e4m3fn+fp32"))
 PIPELINES = range(5)
-CALIBRATED_NORMAL = tuple(
-    (unit, AREA_TECHNOLOGY) for unit in ("mul:int8", "add:int8", "add:int32", "add:uint8->uint9")
-)
+CALIBRATED_NORMAL = tuple((unit, AREA_TECHNOLOGY) for unit in ("mul:int8", "add:int8", "add:int32"))
 # Minutes for each: on a page of its own, which `make docs-max` makes.
 MAX_PAGE = "max.md"
 MAX_UNITS = ("fma:e4m3fn", "fma:e5m2", "fma:int8+int32", "mul:int8", "mul:e4m3fn")
