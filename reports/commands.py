@@ -510,6 +510,66 @@ def energy(
 
 @app.command(
     epilog=_epilog(
+        "fmacost calibrate --effort quick\nfmacost calibrate --only evoapprox --export-csv k.csv",
+        ("theirs", "ours", "ratio_theirs", "why"),
+    )
+)
+def calibrate(
+    context: typer.Context,
+    *,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="One source: horowitz, evoapprox, formatscope, chen or vanbaalen.",
+            show_default=False,
+        ),
+    ] = None,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare known figures of others with ours, and say why they differ.
+
+    Ours are measured on proven netlists, for area. Whole tables take minutes at effort normal.
+    """
+    from fmacost.reports import calibrate as known
+    from fmacost.reports import tables
+
+    references = known.chosen(only)
+    exports = _exports(json=export_json, csv=export_csv, md=export_md)
+    terminal = Terminal(quiet or bool(context.obj))
+    settings = Settings(effort=effort, jobs=jobs, timeout_s=timeout_s)
+    units = known.units_in(references)
+    technologies = _technologies(units)
+    measured = [
+        made
+        for technology in technologies
+        for made in _measure_all(
+            units[technology.name], [technology], settings, not no_cache, terminal
+        )
+    ]
+    rows = {(made.row.unit, made.row.technology): made.row for made in measured}
+    found = known.calibrate(references, rows, {t.name: t for t in technologies})
+    records = [one.to_json() for one in found]
+    if json:
+        _write_json(records, terminal)
+    else:
+        notes = known.calibration_notes(found, technologies)
+        text = tables.row_notes(list(rows.values()), notes)
+        terminal.show(known.calibration_table(found), "", text)
+    _write_exports(exports, records)
+    _leave(measured, terminal)
+
+
+@app.command(
+    epilog=_epilog(
         "fmacost ablate fma:e4m3fn\nfmacost ablate fma:int8+int32 --export-md features.md",
         ("transistors", "verification"),
     )

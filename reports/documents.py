@@ -20,11 +20,12 @@ import typer
 
 from fmacost.hw.technology import TECHNOLOGIES, get_technology
 from fmacost.hw.yosys import YosysError
-from fmacost.reports import ablate, accumulators, breakdown
+from fmacost.reports import ablate, accumulators, breakdown, calibrate, energy
 from fmacost.reports.cache import Cache, cache_folder
+from fmacost.reports.clocked import Registers
 from fmacost.reports.compare import Comparison, Line, expand, units_of
 from fmacost.reports.export import write_output
-from fmacost.reports.measure import Settings, measure
+from fmacost.reports.measure import ENERGY_VECTORS, Measured, Settings, measure
 from fmacost.reports.metrics import METRICS, Better, metric, show_count, show_ratio, show_spread
 from fmacost.reports.options import DEFAULT_TECHNOLOGIES
 from fmacost.reports.row import Row
@@ -152,6 +153,8 @@ AREA_TECHNOLOGY = "nangate45"
 LIBRARY_PAIRS = (("fma:int8", "fma:e4m3fn"), ("fma:int8+int32", "fma:e4m3fn+fp32"))
 # The whole matrix is made at effort quick.
 MATRIX_OPERANDS = "int4,int8,e2m1fn,e4m3fn"
+PIPELINES = range(5)
+CALIBRATED_NORMAL = tuple((unit, AREA_TECHNOLOGY) for unit in ("mul:int8", "add:int8", "add:int32"))
 # Minutes for each: on a page of its own, which `make docs-max` makes.
 MAX_PAGE = "max.md"
 MAX_UNITS = ("fma:e4m3fn", "fma:e5m2", "fma:int8+int32", "mul:int8", "mul:e4m3fn")
@@ -185,15 +188,19 @@ class Rows:
         """Return the row of a unit; raise DocumentError if its netlist is not proven."""
         key = unit, technology, objective, effort
         if key not in self.known:
-            self.watcher.begin(f"{unit} in {technology}")
-            made = measure(
-                parse_unit(unit), get_technology(technology),
-                Settings(objective=objective, effort=effort), self.store, self.watcher,
-            )  # fmt: skip
-            if not made.row.verification.is_proven:
-                raise DocumentError(f"{unit} in {technology} is not proven: {made.counterexample}")
-            self.known[key] = made.row
+            settings = Settings(objective=objective, effort=effort)
+            self.known[key] = self.measured(unit, technology, settings).row
         return self.known[key]
+
+    def measured(self, unit: str, technology: str, settings: Settings) -> Measured:
+        """Return what ``measure`` gives; raise DocumentError if it is not proven."""
+        self.watcher.begin(f"{unit} in {technology}")
+        made = measure(
+            parse_unit(unit), get_technology(technology), settings, self.store, self.watcher
+        )
+        if not made.row.verification.is_proven:
+            raise DocumentError(f"{unit} in {technology} is not proven: {made.counterexample}")
+        return made
 
     def stages(self, unit: str) -> breakdown.Breakdown:
         """Return the stages of a unit beside its row; raise as a call does."""
@@ -608,6 +615,71 @@ def _libraries(rows: Rows) -> str:
     return _table(headings, body, numbers=range(2, 8))
 
 
+def _calibration(rows: Rows) -> str:
+    """Return known figures beside ours, and why they differ.
+
+    At effort normal are those that other tables have too, and adders; the rest takes minutes there.
+    """
+    references = calibrate.chosen(None)
+    known: dict[tuple[str, str], Row] = {}
+    technologies = {}
+    for name, units in calibrate.units_in(references).items():
+        technologies[name] = get_technology(name)
+        for unit in map(str, units):
+            is_usual = name == DEFAULT_TECHNOLOGIES[0] or (unit, name) in CALIBRATED_NORMAL
+            known[unit, name] = rows(unit, name, effort="normal" if is_usual else "quick")
+    found = calibrate.calibrate(references, known, technologies)
+    body = calibrate.lines(found)
+    for cells, one in zip(body, found, strict=True):
+        cells[2] = _code(cells[2])  # our unit
+        cells.insert(-1, one.rows[0].effort)
+    *headings, why = calibrate.HEADINGS
+    made = _table([*headings, "effort", why], body, numbers=calibrate.NUMBERS)
+    notes = calibrate.calibration_notes(found, technologies.values())
+    return "\n\n".join([made, "\n".join(_item(note) for note in notes)])
+
+
+def _energies(rows: Rows) -> list[energy.Energy]:
+    technology = get_technology(AREA_TECHNOLOGY)
+    settings = Settings(with_netlist=True)
+    made = [rows.measured(unit, technology.name, settings) for unit in USUAL]
+    sources = energy.parse_sources(energy.BUILT_IN, ENERGY_VECTORS, 0)
+    operations = [parse_unit(unit) for unit in USUAL]
+    return energy.measure_all(made, operations, [technology], sources, glitches=True)
+
+
+def _streams(rows: Rows) -> str:
+    """Return the energies of the usual units for each stream, and how far the streams differ."""
+    found = _energies(rows)
+    body = []
+    for one in found:
+        parts = one.settled
+        amounts = [parts.inputs, parts.nets, parts.internal or 0, parts.total]
+        amounts += [one.glitches or 0, one.total]
+        texts = [metric("energy_fj").show(amount) for amount in amounts]
+        body.append([_code(one.row.unit), one.source.name, *texts])
+    headings = ["unit", "stream", "inputs fJ", "nets fJ", "cells fJ", "without glitches fJ"]
+    headings += ["glitches fJ", "with glitches fJ"]
+    differences = "; ".join(energy.differences(found))
+    return f"{_table(headings, body, numbers=range(2, 8))}\n\n{_prose(f'{differences}.')}"
+
+
+def _registers(rows: Rows) -> str:
+    """Return the float in pipelines of more and more ranks, and processing elements."""
+    cases = [(FLOAT, Registers(ranks=n)) for n in PIPELINES]
+    cases += [(unit, Registers()) for unit in USUAL]
+    body = []
+    for technology in (DEFAULT_TECHNOLOGIES[0], AREA_TECHNOLOGY):
+        for unit, registers in cases:
+            row = rows.measured(unit, technology, Settings(registers=registers)).row
+            clock = _texts(row, "period_fo4", "period_ps", "flip_flops", "latency_cycles")
+            size = [*_texts(row, "transistors", "area_um2"), *_texts(row, "verification")]
+            body.append([_code(technology), _code(unit), str(registers), *clock, *size])
+    headings = ["technology", "unit", "registers", "period FO4", "period ps", "flip-flops"]
+    headings += ["latency", "transistors", "µm²", "verified"]
+    return _table(headings, body, numbers=range(3, 9))
+
+
 def _max_table(rows: Rows, technology: str, units: Sequence[str]) -> str:
     body = []
     for unit in units:
@@ -676,6 +748,9 @@ NUMBERS: Mapping[str, Callable[[Rows], str]] = {
     "peers-integer": _peers_integer,
     "areas": _areas,
     "libraries": _libraries,
+    "calibration": _calibration,
+    "streams": _streams,
+    "registers": _registers,
     "max": _max,
     "max-areas": _max_areas,
     "kulisch": _kulisch,
@@ -694,6 +769,11 @@ def _table(
 
 def _prose(text: str) -> str:
     return textwrap.fill(text, PROSE_WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _item(text: str) -> str:
+    lines = textwrap.wrap(text, PROSE_WIDTH - 2, break_long_words=False, break_on_hyphens=False)
+    return "- " + "\n  ".join(lines)
 
 
 def _texts(row: Row, *names: str) -> list[str]:

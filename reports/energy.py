@@ -245,7 +245,7 @@ def energy_notes(energies: Sequence[Energy]) -> list[str]:
         )
     else:
         notes.append("without glitches, which can take more than all else: see --glitches")
-    return [*notes, *_differences(energies)]
+    return [*notes, *differences(energies)]
 
 
 def _stream_notes(sources: Iterable[Source]) -> Iterator[str]:
@@ -266,7 +266,7 @@ def _stream_notes(sources: Iterable[Source]) -> Iterator[str]:
             yield f"{source.name}: {texts[source.name]} ({size})"
 
 
-def _differences(energies: Sequence[Energy]) -> Iterator[str]:
+def differences(energies: Sequence[Energy]) -> Iterator[str]:
     """Say for each unit what uniform codes take over what Gaussian operands take."""
     known = {(e.row.unit, e.row.technology, e.source.name): e for e in energies}
     for unit, technology in dict.fromkeys((e.row.unit, e.row.technology) for e in energies):

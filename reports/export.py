@@ -18,6 +18,12 @@ from fmacost.reports.row import document
 Records = Sequence[Mapping[str, Any]]
 
 _PAPER_COLUMNS = (
+    "source",
+    "what",
+    "counted_in",
+    "theirs",
+    "ours",
+    "ratio_theirs",
     "accumulator",
     "unit",
     "technology",
@@ -46,6 +52,7 @@ _PAPER_COLUMNS = (
     "ratio_energy",
     "leakage_nw",
     "verification",
+    "why",
 )
 _LATEX = str.maketrans(
     {

@@ -70,6 +70,11 @@ def show_amount(value: float) -> str:
     return f"{value:,.1f}" if value >= 10 else f"{value:.3g}"
 
 
+def show_number(value: float) -> str:
+    """Return a number of any kind with four significant digits."""
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
 def show_ratio(value: float) -> str:
     """Return a ratio with three significant digits or more, as in 1.27x."""
     return f"{value:.2f}x"
@@ -126,6 +131,13 @@ OBJECTIVE_TEXTS = {
 }
 
 METRICS: tuple[Metric, ...] = (
+    _fact("source", "source", "whose figure ours is compared with"),
+    _fact("citation", "citation", "where that figure is from"),
+    _fact("what", "what", "what that figure is of"),
+    _fact("quantity", "quantity", "field of a row that it is compared with"),
+    _fact("counted_in", "in", "unit of both figures, 1 for a ratio of two units"),
+    _fact("their_technology", "their technology", "what that figure was measured in"),
+    _fact("their_configuration", "their configuration", "what that figure was measured on"),
     _fact("accumulator", "accumulator", "line of a comparison: what is accumulated in"),
     _fact("unit", "unit", "canonical name of the operation"),
     _fact("technology", "technology", "cells the netlist is mapped to"),
@@ -273,6 +285,19 @@ METRICS: tuple[Metric, ...] = (
         "leakage of all mapped cells, the mean over the states of their inputs",
         "{:,.4g}".format,
     ),
+    _quantity("theirs", "theirs", "as counted_in says", "the figure of the source", show_number),
+    _quantity(
+        "ours", "ours", "as counted_in says", "our figure, an energy at their voltage", show_number
+    ),
+    _fact(
+        "voltage_scale",
+        "voltage scale",
+        "square of their voltage over ours, by which our energy was multiplied; else 1",
+        show_number,
+        unit="1",
+    ),
+    Metric("ratio_theirs", "ratio", "1", "our figure over theirs", Better.NONE, show_ratio),
+    _fact("why", "why", "why ours differs from theirs"),
     _fact(
         "candidates",
         "min / median / max",
