@@ -5,14 +5,21 @@ import pytest
 from fmacost.hw import resubstitute as module
 from fmacost.hw.resubstitute import resubstitute, resubstitute_windows
 from fmacost.hw.synthesis import map_quickly
-from fmacost.hw.technology import TECHNOLOGIES
+from fmacost.hw.technology import TECHNOLOGIES, Technology
 from fmacost.hw.units.build import to_rtlil
 from fmacost.sim.check import verify
 from fmacost.sim.netlist import Cell, Netlist
 from fmacost.sim.operation import parse_unit
 from tests.units import CMOS, assert_exact, mapped
 
-COST = {name: count for name, count in CMOS.transistors.items() if name not in CMOS.arithmetic}
+
+def cost_of(technology: Technology) -> dict[str, float]:
+    """Return the costs of the cells that logic may use."""
+    cells = technology.cells.keys() - set(technology.arithmetic)
+    return {name: technology.cell_cost[name] for name in sorted(cells)}
+
+
+COST = cost_of(CMOS)
 
 
 @pytest.mark.parametrize("unit", ["mul:e2m2f", "mul:int4", "add:e2m1fn"])
@@ -29,7 +36,7 @@ def test_a_library_without_every_gate_will_do() -> None:
     technology = TECHNOLOGIES["nangate45"]
     operation = parse_unit("mul:e2m2f")
     (netlist,) = map_quickly([to_rtlil(operation)], technology)
-    cost = {n: c for n, c in technology.cell_cost.items() if n not in technology.arithmetic}
+    cost = cost_of(technology)
     smaller = resubstitute(netlist, cost, sweeps=2)
     assert_exact(operation, verify(operation, smaller))
     assert technology.cost(smaller) < technology.cost(netlist)
@@ -77,7 +84,7 @@ def test_windows_keep_wide_netlists_exact(temperature: float) -> None:
     technology = TECHNOLOGIES["nangate45"]
     operation = parse_unit("fma:int4+int16")
     (netlist,) = map_quickly([to_rtlil(operation)], technology)
-    cost = {n: c for n, c in technology.cell_cost.items() if n not in technology.arithmetic}
+    cost = cost_of(technology)
     changed = resubstitute_windows(netlist, cost, sweeps=2, temperature=temperature)
     assert_exact(operation, verify(operation, changed))
     assert changed != netlist
