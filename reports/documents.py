@@ -698,7 +698,7 @@ def _max(rows: Rows) -> str:
 
 
 def _max_areas(rows: Rows) -> str:
-    return _max_table(rows, AREA_TECHNOLOGY, MAX_UNITS[:4])
+    return _max_table(rows, AREA_TECHNOLOGY, MAX_UNITS[:3])
 
 
 def _kulisch(rows: Rows) -> str:
