@@ -255,12 +255,16 @@ def test_a_tree_has_a_final_adder_or_says_that_it_needs_none() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["fma:e4m3fn", "fma:int8+int32", "fma:e5m2", "mul:e4m3fn"])
-def test_stages_add_up_to_about_the_flattened_unit(unit: str) -> None:
+@pytest.mark.parametrize(
+    ("unit", "share"),
+    # Of a product alone, resubstitution across stages saves most.
+    [("fma:e4m3fn", 0.15), ("fma:int8+int32", 0.15), ("fma:e5m2", 0.15), ("mul:e4m3fn", 0.25)],
+)
+def test_stages_add_up_to_about_the_flattened_unit(unit: str, share: float) -> None:
     operation = parse_unit(unit)
     flat = synthesise(operation, CMOS)
     stages = stage_transistors(
         operation, CMOS, architecture=parse_architecture(flat.architecture), timeout_s=120
     )
     count = CMOS.transistor_count(flat.netlist)
-    assert abs(sum(stages.values()) - count) <= 0.15 * count
+    assert abs(sum(stages.values()) - count) <= share * count
