@@ -27,7 +27,7 @@ from fmacost.reports.cache import Cache
 from fmacost.reports.cli import run
 from fmacost.reports.measure import Measured
 from fmacost.reports.row import Proof, Row
-from fmacost.sim.operation import parse_unit
+from fmacost.sim.operation import Kind, parse_unit
 from tests.test_row import make_row
 
 CMOS = TECHNOLOGIES["cmos"]
@@ -255,16 +255,17 @@ def test_a_tree_has_a_final_adder_or_says_that_it_needs_none() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("unit", "share"),
-    # Of a product alone, resubstitution across stages saves most.
-    [("fma:e4m3fn", 0.15), ("fma:int8+int32", 0.15), ("fma:e5m2", 0.15), ("mul:e4m3fn", 0.25)],
-)
-def test_stages_add_up_to_about_the_flattened_unit(unit: str, share: float) -> None:
+@pytest.mark.parametrize("unit", ["fma:e4m3fn", "fma:int8+int32", "fma:e5m2", "mul:e4m3fn"])
+def test_stages_add_up_to_about_the_flattened_unit(unit: str) -> None:
     operation = parse_unit(unit)
     flat = synthesise(operation, CMOS)
     stages = stage_transistors(
         operation, CMOS, architecture=parse_architecture(flat.architecture), timeout_s=120
     )
-    count = CMOS.transistor_count(flat.netlist)
-    assert abs(sum(stages.values()) - count) <= share * count
+    total = sum(stages.values())
+    # Stages are mapped and not resubstituted: beside a unit of which that is true as well.
+    mapped = min(c.cost for c in flat.candidates if not c.recipe.endswith("+resubstitution"))
+    assert abs(total - mapped) <= 0.15 * mapped
+    if operation.kind is not Kind.MUL:  # a product alone loses more by resubstitution
+        count = CMOS.transistor_count(flat.netlist)
+        assert abs(total - count) <= 0.15 * count
