@@ -75,3 +75,7 @@ ExportMd = Annotated[
 ExportTex = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a LaTeX table.", show_default=False)
 ]
+PlotFile = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.", show_default=False),
+]

@@ -9,7 +9,6 @@ import pytest
 
 from fmacost.hw.technology import Technology
 from fmacost.hw.yosys import YosysError
-from fmacost.reports import commands
 from fmacost.reports.accumulators import (
     Matrix,
     accumulator_notes,
@@ -19,6 +18,7 @@ from fmacost.reports.accumulators import (
     show_percent,
 )
 from fmacost.reports.cli import run
+from fmacost.reports.commands import shared
 from fmacost.reports.compare import units_of
 from fmacost.reports.measure import Measured
 from fmacost.reports.row import Row
@@ -145,7 +145,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> set[str]:
             row=row, netlist=None, counterexample=None, is_cached=False, yosys_seconds=1, seconds=1
         )
 
-    monkeypatch.setattr(commands, "measure", measure)
+    monkeypatch.setattr(shared, "measure", measure)
     return failing
 
 

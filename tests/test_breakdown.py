@@ -21,10 +21,10 @@ from fmacost.hw.breakdown import (
 from fmacost.hw.synthesis import synthesise
 from fmacost.hw.technology import TECHNOLOGIES
 from fmacost.hw.yosys import YosysError
-from fmacost.reports import commands
 from fmacost.reports.breakdown import Breakdown, break_down, breakdown_notes, to_csv, to_markdown
 from fmacost.reports.cache import Cache
 from fmacost.reports.cli import run
+from fmacost.reports.commands import studies
 from fmacost.reports.measure import Measured
 from fmacost.reports.row import Proof, Row
 from fmacost.sim.operation import Kind, parse_unit
@@ -164,7 +164,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         ]
 
     monkeypatch.setattr(hw_breakdown, "stage_transistors", count)
-    monkeypatch.setattr(commands, "_measure_all", measure_all)
+    monkeypatch.setattr(studies, "measure_all", measure_all)
     return asked
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from fmacost.hw.yosys import YosysError
-from fmacost.reports import commands
 from fmacost.reports.cli import run
+from fmacost.reports.commands import units
 from fmacost.reports.measure import Measured
 from fmacost.reports.options import Effort
 from fmacost.reports.row import Row
@@ -26,7 +26,7 @@ from tests.test_compare import make_comparison
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = (
     "compare", "synth", "verify", "explain", "formats", "technologies", "doctor", "cache",
-    "breakdown", "ablate", "energy", "accumulators",
+    "breakdown", "ablate", "energy", "accumulators", "curve", "calibrate",
 )  # fmt: skip
 
 
@@ -314,7 +314,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
             for row in comparison.rows.values()
         ]  # fmt: skip
 
-    monkeypatch.setattr(commands, "_measure_all", measure_all)
+    monkeypatch.setattr(units, "measure_all", measure_all)
 
 
 def test_compare_says_table_answer_and_meaning(

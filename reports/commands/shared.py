@@ -1,0 +1,178 @@
+"""What the commands share: from the names a user gave to what is measured, shown and written."""
+
+import json as json_module
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from fmacost.reports.cache import Cache, cache_folder
+from fmacost.reports.errors import InputError
+from fmacost.reports.export import EXPORTERS, check_writable, write_output
+from fmacost.reports.measure import Measured, Settings, measure
+from fmacost.reports.metrics import definitions, metric
+from fmacost.reports.row import document
+from fmacost.reports.terminal import Terminal
+from fmacost.sim.operation import Operation, parse_unit, unit_notes
+
+if TYPE_CHECKING:
+    from fmacost.hw.technology import Technology
+
+MISMATCH, USAGE, TOOL_FAILED = 1, 2, 3
+
+
+def epilog(examples: str, columns: Sequence[str] = ()) -> str:
+    """Return the end of a help text: examples, and what the columns mean."""
+    # \b is typer's mark for lines that are not to be filled
+    parts = ["\b\nExamples:", *(f"  {line}" for line in examples.strip().split("\n"))]
+    if columns:
+        parts += ["", "\b\nColumns:", *(f"  {line}" for line in definitions(*columns).split("\n"))]
+    return "\n".join(parts)
+
+
+def measure_all(
+    operations: Sequence[Operation],
+    technologies: Sequence["Technology"],
+    settings: Settings,
+    use_cache: bool,
+    terminal: Terminal,
+    failures: dict[str, str] | None = None,
+) -> list[Measured]:
+    """Measure every unit in every technology, one after the other.
+
+    With ``failures`` a unit that fails is left out and its reason put there, by its name.
+    """
+    from fmacost.hw.yosys import YosysError
+
+    store = open_cache(use_cache, terminal)
+    pairs = [(operation, technology) for operation in operations for technology in technologies]
+    measured = []
+    with terminal.progress(len(pairs)) as watcher:
+        for operation, technology in pairs:
+            name = f"{operation} in {technology.name}"
+            watcher.begin(name)
+            try:
+                made = measure(operation, technology, settings, store, watcher)
+            except YosysError as error:
+                if failures is None:
+                    raise YosysError(f"{name}: {error}") from error
+                failures[str(operation)] = str(error)
+                terminal.complain(f"{name}: {error}")
+                watcher.finish(None)
+                continue
+            watcher.finish(None if made.is_cached else _finish_notice(name, made))
+            measured.append(made)
+    return measured
+
+
+def _finish_notice(name: str, made: Measured) -> str:
+    sizes = [
+        f"{metric(field).show(value)} {unit}"
+        for field, unit in (("transistors", "transistors"), ("area_um2", "µm²"))
+        if (value := getattr(made.row, field)) is not None
+    ]
+    return (
+        f"{name}: {', '.join(sizes)} in {made.seconds:.2f} s, "
+        f"Yosys ran {made.yosys_seconds:.2f} s over all processes"
+    )
+
+
+def show_rows(
+    measured: Sequence[Measured],
+    units: Sequence[str],
+    terminal: Terminal,
+    *,
+    as_json: bool,
+    is_check: bool,
+) -> None:
+    """Show rows as a table with notes, or as JSON."""
+    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    rows = [m.row for m in measured]
+    if as_json:
+        notify_all(notes, terminal)
+        write_json([row.to_json() for row in rows], terminal)
+        return
+    from fmacost.reports import tables
+
+    columns = tables.VERIFY_COLUMNS if is_check else tables.SYNTH_COLUMNS
+    terminal.show(tables.row_table(rows, columns), "", tables.row_notes(rows, notes))
+
+
+def leave(measured: Iterable[Measured], terminal: Terminal) -> None:
+    """Exit with 1, and every counterexample on stderr, if a netlist is wrong."""
+    wrong = [m for m in measured if m.row.verification.mismatches]
+    for made in wrong:
+        row = made.row
+        terminal.complain(
+            f"MISMATCH: {row.unit} in {row.technology} differs from the reference on "
+            f"{row.verification.mismatches:,} of {row.verification.compared:,} inputs"
+        )
+        if made.counterexample:
+            terminal.complain(made.counterexample)
+    if wrong:
+        raise typer.Exit(MISMATCH)
+
+
+def check_plot(path: Path | None) -> None:
+    """Raise InputError early if a plot is wanted and cannot be drawn there."""
+    if path is not None:
+        from fmacost.reports.plot import check_plot
+
+        check_plot(path)
+
+
+def read_units(units: Sequence[str]) -> list[Operation]:
+    """Return the operations that were named, each once."""
+    return list(dict.fromkeys(parse_unit(text) for text in units))
+
+
+def open_cache(use_cache: bool, terminal: Terminal) -> Cache | None:
+    """Return the cache of results, None where none is to be used."""
+    return Cache(cache_folder(), terminal.notify) if use_cache else None
+
+
+def open_technologies(names: Iterable[str], store: Cache | None = None) -> list["Technology"]:
+    """Return what was named, each once; ``store`` keeps what was read of files."""
+    from fmacost.reports.libraries import open_technology
+
+    opened = [open_technology(name, store) for name in dict.fromkeys(names)]
+    known: dict[str, Technology] = {}
+    for technology in opened:
+        if known.setdefault(technology.name, technology) is not technology:
+            raise InputError(f"two technologies are named {technology.name}: give one at a time")
+    return opened
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A file that is to be written, and in which form: a name of ``EXPORTERS``."""
+
+    kind: str
+    path: Path
+
+
+def read_exports(**paths: Path | None) -> list[Export]:
+    """Return the wanted exports; raise InputError early if one cannot be written."""
+    exports = [Export(kind, path) for kind, path in paths.items() if path is not None]
+    for export in exports:
+        check_writable(export.path)
+    return exports
+
+
+def write_exports(exports: Iterable[Export], records: Sequence[Mapping[str, Any]]) -> None:
+    """Write records into the files that were wanted."""
+    for export in exports:
+        write_output(export.path, EXPORTERS[export.kind](records))
+
+
+def notify_all(notes: Iterable[str], terminal: Terminal) -> None:
+    """Say each note in one line on stderr."""
+    for note in notes:
+        terminal.notify(f"note: {note}")
+
+
+def write_json(records: list[dict[str, Any]], terminal: Terminal) -> None:
+    """Write one JSON document to stdout."""
+    terminal.write(json_module.dumps(document(records), indent=2) + "\n")

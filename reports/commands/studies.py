@@ -1,0 +1,360 @@
+"""The commands that look into units: stages, energies, features, accumulators, known figures."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fmacost.reports.commands.shared import (
+    TOOL_FAILED,
+    check_plot,
+    epilog,
+    leave,
+    measure_all,
+    notify_all,
+    open_cache,
+    open_technologies,
+    read_exports,
+    read_units,
+    write_exports,
+    write_json,
+)
+from fmacost.reports.export import write_output
+from fmacost.reports.measure import (
+    Settings,
+)
+from fmacost.reports.options import (
+    DEFAULT_TECHNOLOGIES,
+    AsJson,
+    Effort,
+    EffortName,
+    ExportCsv,
+    ExportJson,
+    ExportMd,
+    ExportTex,
+    Jobs,
+    NoCache,
+    Objective,
+    ObjectiveName,
+    PlotFile,
+    Quiet,
+    TechnologyNames,
+    TimeoutSeconds,
+    UnitTexts,
+)
+from fmacost.reports.terminal import Terminal
+from fmacost.sim.operation import parse_unit, unit_notes
+
+if TYPE_CHECKING:
+    pass
+
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost breakdown fma:e4m3fn\n"
+        "fmacost breakdown fma:e4m3fn fma:int8+int32 --plot stages.svg",
+        ("transistors", "verification"),
+    )
+)
+def breakdown(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    plot: PlotFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show where transistors go: each stage by itself, beside the flattened unit. In cmos."""
+    from fmacost.reports import breakdown as stages
+    from fmacost.reports import tables
+
+    operations = read_units(units)
+    exports = read_exports(json=export_json, csv=export_csv, md=export_md)
+    check_plot(plot)
+    terminal = Terminal(quiet or bool(context.obj))
+    (technology,) = open_technologies(DEFAULT_TECHNOLOGIES[:1])
+    settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+    measured = measure_all(operations, [technology], settings, not no_cache, terminal)
+    store = open_cache(not no_cache, terminal)
+    found = []
+    with terminal.progress(len(operations)) as watcher:
+        for operation, made in zip(operations, measured, strict=True):
+            watcher.begin(f"stages of {operation}")
+            found.append(
+                stages.break_down(operation, technology, made.row, store, timeout_s=timeout_s)
+            )
+            watcher.finish(None)
+    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    if json:
+        notify_all(notes, terminal)
+        write_json(stages.records(found), terminal)
+    else:
+        notes += stages.breakdown_notes(found)
+        rows = [b.row for b in found]
+        terminal.show(stages.breakdown_table(found), "", tables.row_notes(rows, notes))
+    for export in exports:
+        write_output(export.path, stages.EXPORTERS[export.kind](found))
+    if plot is not None:
+        from fmacost.reports.plot import draw_breakdown
+
+        write_output(plot, draw_breakdown(found, plot.suffix.lower()))
+    leave(measured, terminal)
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost energy fma:int8+int32 fma:e4m3fn\n"
+        "fmacost energy fma:e4m3fn --stream gaussian --glitches --vectors 100000\n"
+        "fmacost energy mul:int8 --stream operands.npy",
+        ("toggles", "energy_fj", "switched_capacitance", "ratio_energy", "leakage_nw"),
+    )
+)
+def energy(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    technology: TechnologyNames = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="uniform, gaussian, stationary, or a .npy file of codes; several times.",
+            show_default="the three",
+        ),
+    ] = None,
+    vectors: Annotated[
+        int, typer.Option(min=2, max=10_000_000, help="Length of a stream that is made here.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of streams, and of sampled checks.")] = 0,
+    glitches: Annotated[
+        bool, typer.Option("--glitches", help="Count glitches too, by a unit-delay model.")
+    ] = False,
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show the energy of an operation, from toggles of the proven netlist. Default: cmos.
+
+    In a technology without energies it is switched gate capacitance. The first unit is what the
+    others are compared with.
+    """
+    from fmacost.reports import energy as energies
+    from fmacost.reports import tables
+
+    operations = read_units(units)
+    sources = energies.parse_sources(stream or energies.BUILT_IN, vectors, seed)
+    energies.check_files(sources, operations)
+    technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1])
+    exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    terminal = Terminal(quiet or bool(context.obj))
+    settings = Settings(
+        objective=objective, effort=effort, seed=seed, jobs=jobs, timeout_s=timeout_s,
+        with_netlist=True,
+    )  # fmt: skip
+    measured = measure_all(operations, technologies, settings, not no_cache, terminal)
+    found = energies.measure_all(measured, operations, technologies, sources, glitches=glitches)
+    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    records = energies.records(found)
+    if json:
+        notify_all(notes, terminal)
+        write_json(records, terminal)
+    else:
+        text = tables.row_notes([m.row for m in measured], [*notes, *energies.energy_notes(found)])
+        terminal.show(energies.energy_table(found), "", text)
+    write_exports(exports, records)
+    leave(measured, terminal)
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost calibrate --effort quick\nfmacost calibrate --only evoapprox --export-csv k.csv",
+        ("theirs", "ours", "ratio_theirs", "why"),
+    )
+)
+def calibrate(
+    context: typer.Context,
+    *,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="One source: horowitz, evoapprox, formatscope, chen or vanbaalen.",
+            show_default=False,
+        ),
+    ] = None,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare known figures of others with ours, and say why they differ.
+
+    Ours are measured on proven netlists, for area. Whole tables take minutes at effort normal.
+    """
+    from fmacost.reports import calibrate as known
+    from fmacost.reports import tables
+
+    references = known.chosen(only)
+    exports = read_exports(json=export_json, csv=export_csv, md=export_md)
+    terminal = Terminal(quiet or bool(context.obj))
+    settings = Settings(effort=effort, jobs=jobs, timeout_s=timeout_s)
+    units = known.units_in(references)
+    technologies = open_technologies(units)
+    measured = [
+        made
+        for technology in technologies
+        for made in measure_all(
+            units[technology.name], [technology], settings, not no_cache, terminal
+        )
+    ]
+    rows = {(made.row.unit, made.row.technology): made.row for made in measured}
+    found = known.calibrate(references, rows, {t.name: t for t in technologies})
+    records = [one.to_json() for one in found]
+    if json:
+        write_json(records, terminal)
+    else:
+        notes = known.calibration_notes(found, technologies)
+        text = tables.row_notes(list(rows.values()), notes)
+        terminal.show(known.calibration_table(found), "", text)
+    write_exports(exports, records)
+    leave(measured, terminal)
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost ablate fma:e4m3fn\nfmacost ablate fma:int8+int32 --export-md features.md",
+        ("transistors", "verification"),
+    )
+)
+def ablate(
+    context: typer.Context,
+    *,
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="Such as fma:e4m3fn.")],
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what each feature costs: the same unit without it, proven as such. In cmos."""
+    from fmacost.reports import ablate as features
+    from fmacost.reports import tables
+
+    operation = parse_unit(unit)
+    exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    terminal = Terminal(quiet or bool(context.obj))
+    found = features.variants(operation)
+    settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+    measured = measure_all(
+        [variant.operation for variant in found],
+        open_technologies(DEFAULT_TECHNOLOGIES[:1]), settings, not no_cache, terminal,
+    )  # fmt: skip
+    rows = {made.row.unit: made.row for made in measured}
+    records = features.records(found, rows)
+    notes = [*unit_notes(unit), *features.left_out(operation)]
+    if json:
+        notify_all(notes, terminal)
+        write_json(records, terminal)
+    else:
+        text = tables.row_notes(list(rows.values()), notes)
+        terminal.show(features.ablation_table(found, rows), "", text)
+    write_exports(exports, records)
+    leave(measured, terminal)
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost accumulators\nfmacost accumulators --operands int8,e4m3fn --plot accumulators.svg",
+        ("accumulator", "transistors", "verification"),
+    )
+)
+def accumulators(
+    context: typer.Context,
+    *,
+    operands: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help="Formats with commas.", show_default="int4,int8,e2m1fn,...,fp16"
+        ),
+    ] = None,
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    plot: PlotFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what accumulating costs: formats of the operands against addends. In cmos.
+
+    A unit that fails is shown with its reason, the others are measured all the same, and the exit
+    code is 3.
+    """
+    from fmacost.reports import accumulators as matrices
+    from fmacost.reports import tables
+    from fmacost.reports.compare import units_of
+
+    formats = matrices.parse_operands(operands)
+    exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    check_plot(plot)
+    terminal = Terminal(quiet or bool(context.obj))
+    lines = matrices.expand_matrix(formats)
+    settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+    (technology,) = open_technologies(DEFAULT_TECHNOLOGIES[:1])
+    failures: dict[str, str] = {}
+    measured = measure_all(
+        units_of(lines), [technology], settings, not no_cache, terminal, failures
+    )
+    matrix = matrices.Matrix(formats, lines, {m.row.unit: m.row for m in measured}, failures)
+    if json:
+        write_json(matrix.records(), terminal)
+    else:
+        text = "\n".join(f"- {note}" for note in matrices.accumulator_notes(matrix))
+        rows = tables.verification_note(list(matrix.rows.values()))
+        published = matrices.beside_published(matrix)
+        terminal.show(
+            matrices.accumulator_table(matrix), "", f"{text}\n- {rows}",
+            *(["", published] if published else []),
+        )  # fmt: skip
+    write_exports(exports, matrix.records())
+    if plot is not None:
+        from fmacost.reports.plot import draw_accumulators
+
+        write_output(plot, draw_accumulators(matrix, plot.suffix.lower()))
+    leave(measured, terminal)
+    if failures:
+        raise typer.Exit(TOOL_FAILED)

@@ -1,0 +1,393 @@
+"""The commands that make units: what they cost, how fast they get, whether they are right."""
+
+import json as json_module
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fmacost.reports.clocked import check_clock, check_clocks, read_registers
+from fmacost.reports.commands.shared import (
+    check_plot,
+    epilog,
+    leave,
+    measure_all,
+    notify_all,
+    open_cache,
+    open_technologies,
+    read_exports,
+    read_units,
+    show_rows,
+    write_exports,
+    write_json,
+)
+from fmacost.reports.errors import InputError
+from fmacost.reports.export import check_writable, write_output
+from fmacost.reports.measure import (
+    Measured,
+    Settings,
+    check_exhaustive,
+    measure_curve,
+)
+from fmacost.reports.options import (
+    DEFAULT_TECHNOLOGIES,
+    AsJson,
+    Effort,
+    EffortName,
+    Exhaustive,
+    ExportCsv,
+    ExportJson,
+    ExportMd,
+    ExportTex,
+    FormatTexts,
+    Jobs,
+    NoCache,
+    Objective,
+    ObjectiveName,
+    PlotFile,
+    Quiet,
+    Seed,
+    TechnologyNames,
+    TimeoutSeconds,
+    UnitTexts,
+)
+from fmacost.reports.terminal import Terminal
+from fmacost.sim.formats import alias_note, parse_format
+from fmacost.sim.operation import Operation, unit_notes
+
+if TYPE_CHECKING:
+    from fmacost.hw.technology import Technology
+
+
+app = typer.Typer()
+
+_COMPARED_COLUMNS = (
+    "cells", "gates_ge", "transistors", "ratio_transistors", "area_um2", "delay_ps", "ratio_delay",
+    "energy_fj", "ratio_energy", "logic_depth", "verification",
+)  # fmt: skip
+
+
+_SYNTH_COLUMNS = (
+    "cells", "gates_ge", "transistors", "area_um2", "candidates", "logic_depth", "delay_fo4",
+    "delay_ps", "energy_fj", "leakage_nw", "flip_flops", "latency_cycles", "period_fo4",
+    "slack_ps", "verification",
+)  # fmt: skip
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost compare int8 e4m3fn\n"
+        "fmacost compare int4 e2m1fn e3m0f --export-md table.md\n"
+        "fmacost compare int8 e4m3fn --technology sky130hd --technology asap7\n"
+        "fmacost compare int8 e4m3fn --plot comparison.svg",
+        _COMPARED_COLUMNS,
+    )
+)
+def compare(
+    context: typer.Context,
+    *,
+    formats: FormatTexts,
+    technology: TechnologyNames = None,
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    plot: PlotFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare the FMAs of formats: same-format, 16-bit, 32-bit and exact accumulators.
+
+    The first format is what the others are compared with, the first technology gives the headline.
+    """
+    from fmacost.reports.compare import Comparison, expand, explain_names, units_of
+
+    chosen = tuple(parse_format(text) for text in formats)
+    if len(set(chosen)) < max(2, len(chosen)):
+        raise InputError(f"compare needs two or more different formats, got {' '.join(formats)}")
+    terminal = Terminal(quiet or bool(context.obj))
+    store = open_cache(not no_cache, terminal)
+    technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES, store)
+    exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    check_plot(plot)
+    lines = expand(chosen)
+    settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+    measured = measure_all(units_of(lines), technologies, settings, not no_cache, terminal)
+    rows = {(m.row.unit, m.row.technology): m.row for m in measured}
+    comparison = Comparison(chosen, lines, tuple(t.name for t in technologies), rows)
+    records = comparison.records()
+    if json:
+        notify_all(filter(None, map(alias_note, formats)), terminal)
+        write_json(records, terminal)
+    else:
+        from fmacost.reports import tables
+
+        terminal.show(
+            tables.comparison_table(comparison),
+            "",
+            comparison.answer(),
+            "",
+            tables.comparison_notes(comparison, explain_names(formats, chosen), technologies),
+        )
+    write_exports(exports, records)
+    if plot is not None:
+        from fmacost.reports.plot import write_plot
+
+        write_plot(comparison, plot)
+    leave(measured, terminal)
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost synth fma:e4m3fn\n"
+        "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 -t cmos -t cmos2 --export-csv rows.csv\n"
+        "fmacost synth fma:e4m3fn --write-netlist fma.v\n"
+        "fmacost synth fma:e4m3fn --objective delay --pipeline 3\n"
+        "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 --pe\n"
+        "fmacost synth fma:int8+int32 fma:e4m3fn -t nangate45 --clock-ps 1000",
+        _SYNTH_COLUMNS,
+    )
+)
+def synth(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    technology: TechnologyNames = None,
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    exhaustive: Exhaustive = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    write_netlist: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the mapped netlist of one unit: .json (Yosys) or .v (with cell models).",
+            show_default=False,
+        ),
+    ] = None,
+    pipeline: Annotated[
+        int | None,
+        typer.Option(
+            metavar="RANKS", help="Ranks of registers inside, 0 to 32.", show_default=False
+        ),
+    ] = None,
+    pe: Annotated[
+        bool, typer.Option("--pe", help="With the registers of a processing element.")
+    ] = False,
+    clock_ps: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PS",
+            help="The smallest unit that meets this delay, or period if it has registers.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Synthesise units, check the mapped netlists, print what they cost. Default: cmos."""
+    operations = read_units(units)
+    terminal = Terminal(quiet or bool(context.obj))
+    store = open_cache(not no_cache, terminal)
+    technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
+    exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    if write_netlist is not None:
+        _check_netlist_file(write_netlist, len(operations) * len(technologies))
+    check_exhaustive(operations if exhaustive else [])
+    registers = read_registers(pipeline, pe, operations, technologies)
+    check_clocks(clock_ps, objective, technologies)
+    settings = Settings(
+        objective=objective if clock_ps is None else "clock", clock_ps=clock_ps,
+        effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
+        timeout_s=timeout_s,
+        with_netlist=write_netlist is not None, registers=registers,
+    )  # fmt: skip
+    measured = measure_all(operations, technologies, settings, not no_cache, terminal)
+    show_rows(measured, units, terminal, as_json=json, is_check=False)
+    write_exports(exports, [m.row.to_json() for m in measured])
+    if write_netlist is not None:
+        write_output(write_netlist, _netlist_text(measured[0], write_netlist))
+    leave(measured, terminal)
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost curve fma:int8+int32 fma:e4m3fn --technology nangate45\n"
+        "fmacost curve fma:int8+int32 fma:e4m3fn -t nangate45 --clock 1000 --clock 700\n"
+        "fmacost curve fma:int8+int32 fma:e4m3fn+fp32 --plot curve.svg",
+        ("transistors", "area_um2", "delay_fo4", "delay_ps", "slack_ps", "verification"),
+    )
+)
+def curve(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    technology: Annotated[
+        str, typer.Option("--technology", "-t", metavar="NAME|FILE", help="One technology.")
+    ] = DEFAULT_TECHNOLOGIES[0],
+    clock: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="PERIOD",
+            help="Compare at this clock: ps, or FO4 in cmos; several times.",
+            show_default="three that all meet",
+        ),
+    ] = None,
+    effort: EffortName = Effort.NORMAL,
+    exhaustive: Exhaustive = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 600.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    plot: PlotFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show size against delay, proven points from the smallest to the fastest, and equal clocks.
+
+    The first unit is what the others are compared with.
+    """
+    from fmacost.reports import curve as curves
+    from fmacost.reports import tables
+
+    operations = read_units(units)
+    clocks = [check_clock(each, "--clock") for each in clock or ()]
+    terminal = Terminal(quiet or bool(context.obj))
+    (chosen,) = open_technologies([technology], open_cache(not no_cache, terminal))
+    exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    check_plot(plot)
+    check_exhaustive(operations if exhaustive else [])
+    settings = Settings(
+        effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs, timeout_s=timeout_s
+    )
+    measured = _measure_curves(operations, chosen, settings, not no_cache, terminal)
+    made = [curves.make_curve(unit, (m.row for m in points)) for unit, points in measured.items()]
+    found = [each for each in made if each is not None]
+    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    if found:
+        clocked = curves.at_clocks(found, clocks or curves.common_clocks(found))
+        records = curves.records(found, clocked)
+        if json:
+            notify_all(notes, terminal)
+            write_json(records, terminal)
+        else:
+            rows = [row for each in found for row in each.rows]
+            text = tables.row_notes(rows, [*notes, *curves.curve_notes(found)])
+            terminal.show(
+                curves.curve_table(found), "", curves.clock_table(found, clocked), "", text
+            )
+        write_exports(exports, records)
+        if plot is not None:
+            from fmacost.reports.plot import draw_curves
+
+            write_output(plot, draw_curves(found, plot.suffix.lower()))
+    leave([m for points in measured.values() for m in points], terminal)
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost verify fma:e4m3fn\n"
+        "fmacost verify mul:fp16 --exhaustive\n"
+        "fmacost verify fma:fp32 fma:bf16,rtz --seed 7",
+        ("verification_method", "vectors", "mismatches", "regions"),
+    )
+)
+def verify(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    technology: TechnologyNames = None,
+    exhaustive: Exhaustive = False,
+    seed: Seed = 0,
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare the mapped netlists of units with the exact reference, now. Default: cmos.
+
+    Up to 2^24 inputs every one is run, beyond that corners and seeded random inputs unless
+    --exhaustive. A mismatch prints the operands with both results and exits with 1.
+    """
+    operations = read_units(units)
+    terminal = Terminal(quiet or bool(context.obj))
+    store = open_cache(not no_cache, terminal)
+    technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
+    exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    check_exhaustive(operations if exhaustive else [])
+    settings = Settings(
+        objective=objective, effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
+        timeout_s=timeout_s,
+        recheck=True,
+    )  # fmt: skip
+    measured = measure_all(operations, technologies, settings, not no_cache, terminal)
+    show_rows(measured, units, terminal, as_json=json, is_check=True)
+    write_exports(exports, [m.row.to_json() for m in measured])
+    leave(measured, terminal)
+
+
+def _measure_curves(
+    operations: Sequence[Operation],
+    technology: "Technology",
+    settings: Settings,
+    use_cache: bool,
+    terminal: Terminal,
+) -> dict[str, list[Measured]]:
+    """Return the points of each unit, by its name."""
+    from fmacost.hw.yosys import YosysError
+
+    store = open_cache(use_cache, terminal)
+    found: dict[str, list[Measured]] = {}
+    with terminal.progress(len(operations)) as watcher:
+        for operation in operations:
+            name = f"{operation} in {technology.name}"
+            watcher.begin(name)
+            try:
+                points = measure_curve(operation, technology, settings, store, watcher)
+            except YosysError as error:
+                raise YosysError(f"{name}: {error}") from error
+            last = points[-1]
+            notice = f"{name}: {len(points)} points in {last.seconds:.2f} s"
+            watcher.finish(None if last.is_cached else notice)
+            found[str(operation)] = points
+    return found
+
+
+def _check_netlist_file(path: Path, count: int) -> None:
+    if path.suffix not in (".json", ".v"):
+        raise InputError(f"cannot write a netlist to {path}: the name must end in .json or .v")
+    if count != 1:
+        raise InputError(f"--write-netlist takes one unit in one technology, not {count}")
+    check_writable(path)
+
+
+def _netlist_text(made: Measured, path: Path) -> str:
+    if made.netlist is None:
+        raise RuntimeError(f"no netlist of {made.row.unit}")
+    if path.suffix == ".v":
+        return made.netlist.to_verilog()
+    return json_module.dumps(made.netlist.to_yosys_json(), indent=1) + "\n"
