@@ -19,14 +19,14 @@ from fmacost.sim.operation import (
 SAME = "same format"
 EXACT_PRODUCTS = 32
 # The ratios of a comparison, by the field that is divided.
-_RATIOS = {
+RATIOS = {
     "transistors": "ratio_transistors",
     "area_um2": "ratio_area",
     "delay_ps": "ratio_delay",
     "energy_fj": "ratio_energy",
 }
 # Beside the size of a side, where the technology knows them.
-COMPARED_BESIDE = ("delay_ps", "energy_fj")
+_COMPARED_BESIDE = ("delay_ps", "slack_ps", "energy_fj")
 _UNITS = {"transistors": " transistors", "area_um2": " µm²"}
 _FLOAT_ADDENDS = {16: "fp16", 32: "fp32"}
 
@@ -78,8 +78,13 @@ class Comparison:
         return None if unit is None else self.rows[str(unit), technology]
 
     def ratio(self, line: Line, side: int, technology: str, name: str = "size") -> float | None:
-        """Return a field of a side, by default its size, over the first's; None without both."""
-        rows = (self.row(line, s, technology) for s in (0, side))
+        """Return a field of a side, by default its size, over the first's.
+
+        None without both, and where one of them misses the clock.
+        """
+        rows = [self.row(line, s, technology) for s in (0, side)]
+        if any(row is not None and _misses(row) for row in rows):
+            return None
         first, other = (None if row is None else getattr(row, name) for row in rows)
         return None if other is None or not first else float(other / first)
 
@@ -91,7 +96,7 @@ class Comparison:
     def metrics(self, technology: str) -> tuple[str, ...]:
         """Return the fields to compare: the size, and what else is known of every row."""
         rows = [row for (_, name), row in self.rows.items() if name == technology]
-        known = (n for n in COMPARED_BESIDE if all(getattr(r, n) is not None for r in rows))
+        known = (n for n in _COMPARED_BESIDE if all(getattr(r, n) is not None for r in rows))
         return self.size_metric(technology), *(known if rows else ())
 
     def records(self) -> list[dict[str, Any]]:
@@ -104,9 +109,10 @@ class Comparison:
                     if row is None:
                         continue
                     ratios = {
-                        _RATIOS[name]: round(ratio, 6)
-                        for name in (row.size_metric, *COMPARED_BESIDE)
-                        if (ratio := self.ratio(line, side, technology, name)) is not None
+                        RATIOS[name]: round(ratio, 6)
+                        for name in (row.size_metric, *_COMPARED_BESIDE)
+                        if name in RATIOS
+                        and (ratio := self.ratio(line, side, technology, name)) is not None
                     }
                     records.append({"accumulator": line.accumulator, **row.to_json(), **ratios})
         return records
@@ -129,6 +135,8 @@ class Comparison:
 
     def _objective(self) -> str:
         row = self.row(self.lines[0], 0, self.technologies[0])
+        if row is not None and row.clock_ps is not None:
+            return f"{OBJECTIVE_TEXTS[row.objective]} of {metric('clock_ps').show(row.clock_ps)} ps"
         return OBJECTIVE_TEXTS["area" if row is None else row.objective]
 
     def _clause(self, accumulator: str) -> str:
@@ -156,13 +164,20 @@ class Comparison:
         ratio = self.ratio(line, side, headline)
         elsewhere = [(t, self.ratio(line, side, t)) for t in others]
         notes = [f"{value:.2f} in {name}" for name, value in elsewhere if value is not None]
-        return f"{ratio:.2f} times as {self._much}" + (f" ({', '.join(notes)})" if notes else "")
+        times = f"{ratio:.2f} times as {self._much}" if ratio is not None else "not at equal clock"
+        return times + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _misses(row: Row) -> bool:
+    """Tell whether a clock was to be met and is not."""
+    return row.slack_ps is not None and row.slack_ps < 0
 
 
 def _size(row: Row, unit: str = "") -> str:
     size = metric(row.size_metric).show(row.size)
     gates = f"{row.gates_ge:,.1f} gate equivalents"
-    return f"{size}{unit} ({gates}, {row.cells:,} cells)"
+    missed = f", clock missed by {-row.slack_ps:,.1f} ps" if row.slack_ps and _misses(row) else ""
+    return f"{size}{unit} ({gates}, {row.cells:,} cells{missed})"
 
 
 def explain_names(texts: Sequence[str], formats: Sequence[Format]) -> list[str]:

@@ -75,6 +75,15 @@ ExportMd = Annotated[
 ExportTex = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a LaTeX table.", show_default=False)
 ]
+ClockPs = Annotated[
+    float | None,
+    typer.Option(
+        "--clock-ps",
+        metavar="PS",
+        help="The smallest unit that meets this delay, or period if it has registers.",
+        show_default=False,
+    ),
+]
 PlotFile = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.", show_default=False),

@@ -7,7 +7,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from fmacost.reports.compare import Comparison, units_of
+from fmacost.reports.compare import RATIOS, Comparison, units_of
 from fmacost.reports.errors import printable
 from fmacost.reports.metrics import OBJECTIVE_TEXTS, Better, metric, show_ratio
 from fmacost.reports.row import Row
@@ -67,8 +67,9 @@ def comparison_table(comparison: Comparison) -> Table:
     headings = [("accumulator", False), ("unit", False), ("cells", True), ("GE", True)]
     for technology in comparison.technologies:
         for name in comparison.metrics(technology):
-            heading = f"{metric(name).heading} {technology}"
-            headings += [(heading, True), (f"/ {first}", True)]
+            headings.append((f"{metric(name).heading} {technology}", True))
+            if name in RATIOS:
+                headings.append((f"/ {first}", True))
     headings += [("depth", True), ("verified", False)]
     made = table(headings, [])
     for line in comparison.lines:
@@ -83,11 +84,10 @@ def comparison_table(comparison: Comparison) -> Table:
             cells = [row.unit, _text("cells", row), _text("gates_ge", row)]
             for technology, entry in zip(comparison.technologies, [row, *rest], strict=True):
                 for name in comparison.metrics(technology):
-                    ratio = comparison.ratio(line, side, technology, name) if side else None
-                    cells += [
-                        "-" if entry is None else _text(name, entry),
-                        "" if ratio is None else show_ratio(ratio),
-                    ]
+                    cells.append("-" if entry is None else _text(name, entry))
+                    if name in RATIOS:
+                        ratio = comparison.ratio(line, side, technology, name) if side else None
+                        cells.append("" if ratio is None else show_ratio(ratio))
             unproven = [r for r in (row, *rest) if r and not r.verification.is_proven]
             verified = _text("verification", (unproven or [row])[0])
             style = UNPROVEN if unproven else ""
@@ -103,6 +103,7 @@ def comparison_notes(
     headline = technologies[0]
     rows = list(comparison.rows.values())
     objective = OBJECTIVE_TEXTS[rows[0].objective] if rows else OBJECTIVE_TEXTS["area"]
+    is_clocked = any(row.clock_ps is not None for row in rows)
     limit = "no limit on delay" if objective == OBJECTIVE_TEXTS["area"] else "no other limit"
     lines = ["What the numbers mean", *(f"- {name}" for name in names)]
     lines += [f"- {text}" for text in _unit_notes(units_of(comparison.lines), comparison.formats)]
@@ -115,9 +116,10 @@ def comparison_notes(
         f"- cells, GE and depth are those of {headline.name}; one GE is a {headline.nand2} of "
         f"{headline.cell_cost[headline.nand2]:g} {unit}"
     )
+    beside = "slack: where a clock is missed, the fastest is shown" if is_clocked else "depth"
     lines.append(
         f"- combinational units without registers, synthesised for {objective} with {limit}: "
-        "read the ratio beside the depth"
+        f"read the ratio beside the {beside}"
     )
     lines.append(f"- architecture: {'; '.join(dict.fromkeys(row.architecture for row in rows))}")
     versions = dict.fromkeys(metric("versions").text(row.to_json()) for row in rows)

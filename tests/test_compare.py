@@ -193,3 +193,40 @@ def test_delays_are_compared_where_a_technology_has_them() -> None:
     shown = console.export_text()
     assert re.search(r"transistors cmos +/ int8 +µm² cmos2 +/ int8 +ps cmos2 +/ int8", shown)
     assert re.search(r"fma:e4m3fn .* 10\.5 +1\.00x +5,000\.0 +2\.50x", shown)
+
+
+def clocked_comparison(*slacks: float) -> Comparison:
+    """Return int1 against e1m0f at 900 ps, sides with these slacks and 100, 200 µm²."""
+    comparison = make_comparison("int1", "e1m0f")
+    units = [str(unit) for unit in units_of(comparison.lines)]
+    rows = {
+        (unit, "cmos"): replace(
+            comparison.rows[unit, "cmos"], objective="clock", area_um2=100.0 * (i % 2 + 1),
+            delay_ps=900 - slacks[i % 2], clock_ps=900.0, slack_ps=slacks[i % 2],
+        )
+        for i, unit in enumerate(units)
+    }  # fmt: skip
+    return replace(comparison, technologies=("cmos",), rows=rows)
+
+
+def test_at_a_clock_sizes_stand_beside_slacks() -> None:
+    comparison = clocked_comparison(30.0, 0.5)
+    assert comparison.metrics("cmos") == ("area_um2", "delay_ps", "slack_ps")
+    line = comparison.lines[0]
+    assert comparison.ratio(line, 1, "cmos") == 2
+    answer = comparison.answer()
+    assert answer.startswith("In cmos, optimised for the smallest area at a clock of 900.0 ps, ")
+    assert "2.00 times as much" in answer
+    text = shown(comparison)
+    heading = text.splitlines()[0]
+    assert re.search(r"µm² cmos +/ int1 +ps cmos +/ int1 +slack ps cmos +depth", heading)
+    assert re.search(r"100\.0 +870\.0 +\+30\.0", text)
+
+
+def test_a_missed_clock_has_no_ratio() -> None:
+    comparison = clocked_comparison(30.0, -12.5)
+    assert comparison.ratio(comparison.lines[0], 1, "cmos") is None
+    assert "missed by 12.5 ps), not at equal clock" in comparison.answer()
+    for record in comparison.records():
+        assert "ratio_area" not in record or record["unit"] == "fma:int1" or record["slack_ps"] > 0
+    assert "-12.5" in shown(comparison)

@@ -5,14 +5,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fmacost.reports.cli import run
+from fmacost.reports.commands import units
 from fmacost.reports.curve import Curve, at_clocks, common_clocks, make_curve, records
+from fmacost.reports.measure import Measured, Settings
 from fmacost.reports.plot import draw_curves
 from fmacost.reports.row import Proof, Row
 from fmacost.sim.netlist import Netlist
@@ -187,6 +189,31 @@ def test_a_unit_for_a_clock(folder: Path, capsys: Capture) -> None:
     assert rows_of(capsys, *common, str(middle)) == [met]
 
 
+def test_both_sides_of_a_comparison_are_made_for_the_clock(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    asked = []
+
+    def measure_all(operations: Any, technologies: Any, settings: Settings, *_: Any) -> Any:
+        asked.append((settings.objective, settings.clock_ps))
+        return [
+            Measured(
+                row=make_row(
+                    str(operation), "nangate45", objective="clock", area_um2=10.0, delay_ps=delay,
+                    clock_ps=90.0, slack_ps=90 - delay,
+                ),
+                netlist=None, counterexample=None, is_cached=True, yosys_seconds=0, seconds=0,
+            )
+            for operation, delay in zip(operations, cycle((80.0, 85.5, 70.0, 99.0)), strict=False)
+        ]  # fmt: skip
+
+    monkeypatch.setattr(units, "measure_all", measure_all)
+    rows = rows_of(capsys, "compare", "int1", "e0m0f", "-t", "nangate45", "--clock-ps", "90")
+    assert asked == [("clock", 90)]
+    assert [row["slack_ps"] for row in rows[:4]] == [10, 4.5, 20, -9]
+    assert [row.get("ratio_area") for row in rows[:4]] == [1, 1, 1, None]
+
+
 def test_a_pipeline_for_a_clock(folder: Path, capsys: Capture) -> None:
     common = ("synth", "fma:int2", "-t", "nangate45", "--effort", "quick", "--pipeline", "1")
     (relaxed,) = rows_of(capsys, *common, "--clock-ps", "5000")
@@ -209,6 +236,15 @@ def test_a_pipeline_for_a_clock(folder: Path, capsys: Capture) -> None:
         (
             "synth mul:int1 -t nangate45 --clock-ps 9 --objective delay",
             "--clock-ps takes no --objective delay",
+        ),
+        (
+            "compare int1 int2 -t nangate45 --clock-ps 0",
+            "--clock-ps must be more than 0 and finite",
+        ),
+        ("compare int1 int2 --clock-ps 100", "technology cmos has no delays in ps"),
+        (
+            "compare int1 int2 -t nangate45 --clock-ps 9 --objective adp",
+            "--clock-ps takes no --objective adp",
         ),
         ("curve mul:int1 --clock 0", "--clock must be more than 0 and finite, not 0"),
         ("curve mul:int1 --clock inf", "--clock must be more than 0 and finite, not inf"),

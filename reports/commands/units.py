@@ -33,6 +33,7 @@ from fmacost.reports.measure import (
 from fmacost.reports.options import (
     DEFAULT_TECHNOLOGIES,
     AsJson,
+    ClockPs,
     Effort,
     EffortName,
     Exhaustive,
@@ -64,7 +65,7 @@ app = typer.Typer()
 
 _COMPARED_COLUMNS = (
     "cells", "gates_ge", "transistors", "ratio_transistors", "area_um2", "delay_ps", "ratio_delay",
-    "energy_fj", "ratio_energy", "logic_depth", "verification",
+    "slack_ps", "energy_fj", "ratio_energy", "logic_depth", "verification",
 )  # fmt: skip
 
 
@@ -80,6 +81,7 @@ _SYNTH_COLUMNS = (
         "fmacost compare int8 e4m3fn\n"
         "fmacost compare int4 e2m1fn e3m0f --export-md table.md\n"
         "fmacost compare int8 e4m3fn --technology sky130hd --technology asap7\n"
+        "fmacost compare int8 e4m3fn --technology nangate45 --clock-ps 1500\n"
         "fmacost compare int8 e4m3fn --plot comparison.svg",
         _COMPARED_COLUMNS,
     )
@@ -90,6 +92,7 @@ def compare(
     formats: FormatTexts,
     technology: TechnologyNames = None,
     objective: ObjectiveName = Objective.AREA,
+    clock_ps: ClockPs = None,
     effort: EffortName = Effort.NORMAL,
     jobs: Jobs = None,
     timeout_s: TimeoutSeconds = 120.0,
@@ -116,8 +119,12 @@ def compare(
     technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES, store)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     check_plot(plot)
+    check_clocks(clock_ps, objective, technologies)
     lines = expand(chosen)
-    settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+    settings = Settings(
+        objective=objective if clock_ps is None else "clock", clock_ps=clock_ps,
+        effort=effort, jobs=jobs, timeout_s=timeout_s,
+    )  # fmt: skip
     measured = measure_all(units_of(lines), technologies, settings, not no_cache, terminal)
     rows = {(m.row.unit, m.row.technology): m.row for m in measured}
     comparison = Comparison(chosen, lines, tuple(t.name for t in technologies), rows)
@@ -188,14 +195,7 @@ def synth(
     pe: Annotated[
         bool, typer.Option("--pe", help="With the registers of a processing element.")
     ] = False,
-    clock_ps: Annotated[
-        float | None,
-        typer.Option(
-            metavar="PS",
-            help="The smallest unit that meets this delay, or period if it has registers.",
-            show_default=False,
-        ),
-    ] = None,
+    clock_ps: ClockPs = None,
     quiet: Quiet = False,
 ) -> None:
     """Synthesise units, check the mapped netlists, print what they cost. Default: cmos."""
