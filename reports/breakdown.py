@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # The claim: a float is two integers, and a lot of complexity around them.
 INTEGER_STAGES = ("significand multiply", "exponent add")
 INTEGERS, COMPLEXITY = "the two integers", "the complexity"
+SUM, FLATTENED = "sum of the stages", "flattened"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +132,14 @@ def breakdown_table(breakdowns: Sequence[Breakdown]) -> Table:
     if any(b.groups for b in breakdowns):
         for group in (INTEGERS, COMPLEXITY):
             add(group, [b.groups.get(group) for b in breakdowns], is_last=group == COMPLEXITY)
-    add("sum of the stages", [b.total for b in breakdowns])
+    add(SUM, [b.total for b in breakdowns])
     add("saved by flattening", [b.saved for b in breakdowns])
     cells: list[str | Text] = []
     for b in breakdowns:
         style = "" if b.row.verification.is_proven else UNPROVEN
         flat = b.row.counted_transistors
         cells += [Text(show_count(flat), style), f"{b.share(flat):.1%}"]
-    made.add_row("flattened", *cells)
+    made.add_row(FLATTENED, *cells)
     return made
 
 
@@ -178,7 +179,7 @@ def to_csv(breakdowns: Sequence[Breakdown]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["unit", "technology", "stage", "transistors", "share"])
     for b in breakdowns:
-        lines = {**b.stages, "sum of the stages": b.total, "flattened": b.row.counted_transistors}
+        lines = {**b.stages, SUM: b.total, FLATTENED: b.row.counted_transistors}
         for stage, n in lines.items():
             writer.writerow([b.row.unit, b.row.technology, stage, n, round(b.share(n), 6)])
     return out.getvalue()
@@ -194,9 +195,9 @@ def to_markdown(breakdowns: Sequence[Breakdown]) -> str:
     for group in (INTEGERS, COMPLEXITY):
         if any(b.groups for b in breakdowns):
             lines.append([group, *(_with_share(b, b.groups.get(group)) for b in breakdowns)])
-    lines.append(["sum of the stages", *(show_count(b.total) for b in breakdowns)])
+    lines.append([SUM, *(show_count(b.total) for b in breakdowns)])
     lines.append(["saved by flattening", *(show_count(b.saved) for b in breakdowns)])
-    lines.append(["flattened", *(show_count(b.row.counted_transistors) for b in breakdowns)])
+    lines.append([FLATTENED, *(show_count(b.row.counted_transistors) for b in breakdowns)])
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 

@@ -87,11 +87,16 @@ def to_markdown(records: Records) -> str:
     """Return a Markdown table, numbers to the right."""
     columns = _paper_columns(records)
     lines = [
-        [column.heading.translate(_MARKDOWN) for column in columns],
+        [escape_markdown(column.heading) for column in columns],
         ["---:" if _is_number(column) else "---" for column in columns],
-        *([column.text(record).translate(_MARKDOWN) for column in columns] for record in records),
+        *([escape_markdown(column.text(record)) for column in columns] for record in records),
     ]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def escape_markdown(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    return text.translate(_MARKDOWN)
 
 
 def to_latex(records: Records) -> str:
