@@ -21,7 +21,7 @@ from typing import Any
 from fmacost.reports.export import write_atomic
 
 ENVIRONMENT_VARIABLE = "FMACOST_CACHE_DIR"
-KINDS = ("rows", "netlists", "libraries")
+KINDS = ("rows", "netlists", "libraries", "times")
 _ENTRY = re.compile(r"[0-9a-f]{64}\.json\.gz")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.json\.gz\..*\.tmp")
 
@@ -62,12 +62,16 @@ class Cache:
     ----------
     folder : made when the first entry is stored
     notify : told in one line about a damaged entry, or that entries cannot be kept
+
+    Attributes
+    ----------
+    failure : why nothing is stored any more, empty as long as entries are
     """
 
     def __init__(self, folder: Path, notify: Callable[[str], None]) -> None:
         self.folder = folder
         self._notify = notify
-        self._is_writable = True
+        self.failure = ""
 
     def load(self, kind: str, key: Mapping[str, Any]) -> Any | None:
         """Return the content stored under a key, None where there is none or it is damaged."""
@@ -91,7 +95,7 @@ class Cache:
 
     def store(self, kind: str, key: Mapping[str, Any], content: object) -> None:
         """Keep JSON content under a key; after a first failure do nothing."""
-        if not self._is_writable:
+        if self.failure:
             return
         path = self._path(kind, key)
         entry = {"key": key, "checksum": digest_of(content), "content": content}
@@ -100,8 +104,24 @@ class Cache:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(path, gzip.compress(text.encode(), 6, mtime=0))
         except OSError as error:
-            self._is_writable = False
-            self._notify(f"going on without the cache: {_reason(error)}")
+            self.failure = _reason(error)
+            self._notify(f"going on without the cache: {self.failure}")
+
+    def digests(self, kind: str) -> set[str]:
+        """Return the digests of the keys that have an entry, damaged ones included."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            names = os.listdir(self.folder / kind)
+            return {name.partition(".")[0] for name in names if _ENTRY.fullmatch(name)}
+        return set()
+
+    def entries(self, kind: str, limit: int) -> Iterator[tuple[Mapping[str, Any], Any]]:
+        """Yield key and content of up to ``limit`` entries, leaving out the damaged."""
+        for digest in sorted(self.digests(kind))[:limit]:
+            with suppress(ValueError, OSError, EOFError, zlib.error, RecursionError):
+                packed = (self.folder / kind / f"{digest}.json.gz").read_bytes()
+                key = _unpack_entry(packed)["key"]
+                if isinstance(key, Mapping) and digest_of(key) == digest:
+                    yield key, _unpack(packed, key)
 
     def info(self) -> CacheInfo:
         """Return how many entries there are of each kind, and how large they are."""
@@ -141,10 +161,15 @@ class Cache:
         return self.folder / kind / f"{digest_of(key)}.json.gz"
 
 
-def _unpack(packed: bytes, key: Mapping[str, Any]) -> Any:
+def _unpack_entry(packed: bytes) -> dict[str, Any]:
     entry = json.loads(gzip.decompress(packed))
     if not isinstance(entry, dict) or not {"key", "checksum", "content"} <= entry.keys():
         raise ValueError("it is no cache entry")
+    return entry
+
+
+def _unpack(packed: bytes, key: Mapping[str, Any]) -> Any:
+    entry = _unpack_entry(packed)
     if entry["key"] != json.loads(canonical(key)):
         raise ValueError("it holds another key")
     if entry["checksum"] != digest_of(entry["content"]):

@@ -64,7 +64,7 @@ def _explain(error: Exception) -> tuple[str, int]:
     from fmacost.hw.liberty import LibertyError
     from fmacost.hw.technology import TechnologyError
     from fmacost.hw.yosys import YosysError
-    from fmacost.reports.errors import InputError
+    from fmacost.reports.errors import InputError, SweepError
     from fmacost.sim.formats import FormatError
     from fmacost.sim.operation import OperationError
 
@@ -74,7 +74,7 @@ def _explain(error: Exception) -> tuple[str, int]:
         error, InputError | FormatError | OperationError | TechnologyError | LibertyError
     ):
         return str(error), USAGE
-    if isinstance(error, YosysError):
+    if isinstance(error, YosysError | SweepError):
         return str(error), TOOL_FAILED
     if isinstance(error, OSError):
         return str(error), TOOL_FAILED

@@ -5,6 +5,10 @@ class InputError(ValueError):
     """An argument, option or output path that cannot be used. The message is one line."""
 
 
+class SweepError(RuntimeError):
+    """Why a sweep cannot go on: its store, its cluster. The message is one line."""
+
+
 def printable(text: str) -> str:
     """Return text on one line without control characters, for messages that quote input."""
     return "".join(

@@ -1,6 +1,7 @@
 """Writing results to files, whole or not at all: JSON, CSV, Markdown, LaTeX."""
 
 import csv
+import importlib.util
 import io
 import json
 import os
@@ -113,11 +114,41 @@ def to_latex(records: Records) -> str:
     return "\n".join([*lines, "\\hline", "\\end{tabular}", ""])
 
 
-EXPORTERS: Mapping[str, Callable[[Records], str]] = {
+def to_parquet(records: Records) -> bytes:
+    """Return the table of ``to_csv`` in Parquet.
+
+    Raises
+    ------
+    InputError
+        If pyarrow is not installed.
+    """
+    check_parquet()
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {}
+    for column in flat_metrics(records):
+        values = [_plain(column, record) for record in records]
+        is_real = any(isinstance(value, float) for value in values)
+        columns[column.name] = [float(v) if is_real and isinstance(v, int) else v for v in values]
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.table(columns), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def check_parquet() -> None:
+    """Raise InputError unless Parquet can be written."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise InputError("Parquet needs pyarrow: pip install 'fmacost[parquet]'")
+
+
+EXPORTERS: Mapping[str, Callable[[Records], str | bytes]] = {
     "json": to_json,
     "csv": to_csv,
     "md": to_markdown,
     "tex": to_latex,
+    "parquet": to_parquet,
 }
 
 

@@ -75,6 +75,7 @@ class Measured:
     counterexample : the operands and both results of a mismatch, lines of text
     is_cached : whether neither synthesis nor check ran
     yosys_seconds : time that Yosys ran, 0 for a netlist from the cache
+    left_out : candidates without a netlist; where there are some, another run may find another row
     """
 
     row: Row
@@ -83,6 +84,7 @@ class Measured:
     is_cached: bool
     yosys_seconds: float
     seconds: float
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +117,8 @@ def measure(
     """
     start = time.monotonic()
     build_key = _build_key(operation, technology, settings)
-    row_key = _row_key(build_key, operation, settings)
-    known = None if store is None or settings.recheck else _load_row(store, row_key)
+    key = _row_key(build_key, operation, settings)
+    known = None if store is None or settings.recheck else load_row(store, key)
     built = None
     if store is not None and (settings.with_netlist or known is None):
         built = _load_built(store, build_key, technology)
@@ -142,16 +144,22 @@ def measure(
     )
     if made is not None and settings.registers is not None:
         proof, counterexample = _with_streams(operation, made, settings, proof, counterexample)
-    row = _row(operation, technology, built, made, proof, row_key)
+    row = _row(operation, technology, built, made, proof, key)
     if store is not None and proof.is_proven and not built.left_out:
         if is_new:
             _store_built(store, build_key, [built])
-        store.store("rows", row_key, row.to_json())
+        store.store("rows", key, row.to_json())
     return Measured(
         row=row, netlist=made.netlist if made else built.netlist,
         counterexample=counterexample, is_cached=False,
         yosys_seconds=built.yosys_seconds, seconds=time.monotonic() - start,
+        left_out=built.left_out,
     )  # fmt: skip
+
+
+def row_key(operation: Operation, technology: Technology, settings: Settings) -> dict[str, object]:
+    """Return everything that a row depends on; its digest is the row's."""
+    return _row_key(_build_key(operation, technology, settings), operation, settings)
 
 
 def check_exhaustive(operations: Iterable[Operation]) -> None:
@@ -162,6 +170,13 @@ def check_exhaustive(operations: Iterable[Operation]) -> None:
                 f"--exhaustive takes at most 2^{MAX_EXHAUSTIVE_BITS} inputs, "
                 f"{operation} has 2^{operation.input_bits}"
             )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what makes a row; raise YosysError if Yosys cannot be used."""
+    from fmacost.hw.yosys import tool_versions
+
+    return {"fmacost": fmacost.__version__, **tool_versions()}
 
 
 @cache
@@ -188,8 +203,6 @@ def _build_key(
     operation: Operation, technology: Technology, settings: Settings
 ) -> dict[str, object]:
     """Return everything that a netlist depends on."""
-    from fmacost.hw.yosys import tool_versions
-
     return {
         "schema": SCHEMA,
         "unit": str(operation),
@@ -197,7 +210,7 @@ def _build_key(
         "objective": settings.objective,
         "effort": settings.effort,
         **_clock_key(settings),
-        "versions": {"fmacost": fmacost.__version__, **tool_versions()},
+        "versions": versions(),
         "sources": source_digest(),
     }
 
@@ -221,7 +234,8 @@ def _row_key(
     return {**build_key, "check": check, "registers": str(settings.registers)}
 
 
-def _load_row(store: Cache, key: Mapping[str, object]) -> Row | None:
+def load_row(store: Cache, key: Mapping[str, object]) -> Row | None:
+    """Return the row that is kept under a key, None where there is none or it is damaged."""
     content = store.load("rows", key)
     if content is None:
         return None

@@ -400,6 +400,7 @@ METRICS: tuple[Metric, ...] = (
         unit="vectors",
     ),
     _fact("cell_counts", "cell counts", "cells of each type", show_pairs, unit="cells"),
+    _fact("error", "error", "why a point of a sweep has no numbers"),
     _fact("semantics", "semantics", "formats, roundings, overflow and subnormals of the unit"),
     _fact("versions", "versions", "tools that made the row", show_pairs),
     _fact("digest", "digest", "SHA-256 of everything that determines the row"),

@@ -84,6 +84,14 @@ ClockPs = Annotated[
         show_default=False,
     ),
 ]
+ExportParquet = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the rows as Parquet (pip install 'fmacost[parquet]').",
+        show_default=False,
+    ),
+]
 PlotFile = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.", show_default=False),

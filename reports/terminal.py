@@ -2,7 +2,7 @@
 
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -85,6 +85,27 @@ class Terminal:
             self._live = live
             try:
                 yield UnitWatcher(self, live, live.add_task("", total=total))
+            finally:
+                self._live = None
+
+    @contextmanager
+    def bar(self, total: int) -> "Iterator[Callable[[int, str], None] | None]":
+        """Give what moves a bar and changes its text; None where there is no terminal."""
+        if self.quiet or not sys.stderr.isatty():
+            yield None
+            return
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        with Progress(
+            BarColumn(bar_width=24),
+            TextColumn("{task.description}", markup=False),
+            console=Console(stderr=True),
+            transient=True,
+        ) as live:
+            self._live = live
+            task = live.add_task("", total=total)
+            try:
+                yield lambda done, text: live.update(task, completed=done, description=text)
             finally:
                 self._live = None
 

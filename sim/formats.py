@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 
 MAX_EXP_BITS = 8
 MAX_FRAC_BITS = 23
@@ -360,6 +361,7 @@ def standard_formats() -> tuple[Format, ...]:
     return (*integers, *_STANDARD.values())
 
 
+@lru_cache(maxsize=4096)
 def parse_format(text: str) -> Format:
     """Return the format that ``text`` names.
 

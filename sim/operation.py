@@ -243,7 +243,8 @@ def parse_unit(text: str) -> Operation:
         raise OperationError(
             f"'{text}' has operands of two formats: say the result, as in {kind}:A*B->R"
         )
-    return _with_options(Operation(kind, operands, result), options, text)
+    operation = Operation(kind, operands, result)
+    return _with_options(operation, options, text) if options else operation
 
 
 def unit_notes(text: str) -> tuple[str, ...]:

@@ -171,7 +171,7 @@ def test_clear_removes_entries_and_nothing_else(store: Cache) -> None:
     (store.folder / "thesis.json.gz").write_text("keep")
     left_over = store.folder / "rows" / f".{'0' * 64}.json.gz.abc.tmp"
     left_over.write_text("half")
-    assert store.info().entries == {"rows": 1, "netlists": 1, "libraries": 0}
+    assert store.info().entries == {"rows": 1, "netlists": 1, "libraries": 0, "times": 0}
     assert store.clear() == 3
     assert sorted(p.name for p in store.folder.rglob("*") if p.is_file()) == [
         "notes.txt",
@@ -181,7 +181,7 @@ def test_clear_removes_entries_and_nothing_else(store: Cache) -> None:
 
 
 def test_info_of_no_folder(store: Cache) -> None:
-    assert store.info().entries == {"rows": 0, "netlists": 0, "libraries": 0}
+    assert store.info().entries == {"rows": 0, "netlists": 0, "libraries": 0, "times": 0}
     assert store.clear() == 0
     assert not store.folder.exists()
 
@@ -276,7 +276,7 @@ def test_a_mismatch_is_not_kept(store: Cache, listener: Listener, hardware: Fake
     assert wrong.row.verification.mismatches == 1
     assert wrong.counterexample is not None
     assert "expected" in wrong.counterexample
-    assert store.info().entries == {"rows": 0, "netlists": 0, "libraries": 0}
+    assert store.info().entries == {"rows": 0, "netlists": 0, "libraries": 0, "times": 0}
     hardware.flip = 0
     assert ask(store, listener).row.verification.is_proven
 

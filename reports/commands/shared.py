@@ -10,7 +10,7 @@ import typer
 
 from fmacost.reports.cache import Cache, cache_folder
 from fmacost.reports.errors import InputError
-from fmacost.reports.export import EXPORTERS, check_writable, write_output
+from fmacost.reports.export import EXPORTERS, check_parquet, check_writable, write_output
 from fmacost.reports.measure import Measured, Settings, measure
 from fmacost.reports.metrics import definitions, metric
 from fmacost.reports.row import document
@@ -156,6 +156,8 @@ class Export:
 def read_exports(**paths: Path | None) -> list[Export]:
     """Return the wanted exports; raise InputError early if one cannot be written."""
     exports = [Export(kind, path) for kind, path in paths.items() if path is not None]
+    if paths.get("parquet") is not None:
+        check_parquet()
     for export in exports:
         check_writable(export.path)
     return exports
