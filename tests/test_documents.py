@@ -13,6 +13,7 @@ from fmacost.hw.technology import TECHNOLOGIES
 from fmacost.reports import documents
 from fmacost.reports.commands import app
 from fmacost.reports.documents import DocumentError, Rows, output_of, regions, render, run_block
+from fmacost.reports.grid import expand_units
 from fmacost.reports.row import Row
 from fmacost.reports.terminal import Terminal, UnitWatcher
 from fmacost.sim.formats import parse_format
@@ -188,7 +189,11 @@ def test_quoted_commands_are_accepted(command: str) -> None:
             return
         with sub.make_context(name, rest, parent=context) as inner:
             chosen = inner.params
-    for text in chosen.get("units") or []:
+    units = chosen.get("units") or []
+    if name == "sweep":
+        expand_units(units)
+        units = []
+    for text in units:
         parse_unit(text)
     names = chosen.get("names") or []
     if name == "technologies":
