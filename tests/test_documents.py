@@ -80,6 +80,12 @@ def test_every_number_is_what_is_measured() -> None:
     assert done.exit_code == 0, done.output
 
 
+def test_the_metrics_are_those_of_the_code() -> None:
+    page = read(ROOT / "docs" / "numbers.md")
+    (region,) = re.findall(r"^<!-- numbers: metrics -->\n.*?^<!-- end -->\n", page, re.S | re.M)
+    assert render(region, no_rows()) == (region, [])
+
+
 @pytest.mark.sweep
 def test_every_number_of_max_effort_is_what_is_measured() -> None:
     done = CliRunner().invoke(_tool(), [str(ROOT), "--check", "--slow"])
