@@ -96,7 +96,7 @@ class Matrix:
                     continue
                 row, ratio = self.row(line, side), self.ratio(line, side)
                 content = row.to_json() if row else {"unit": str(unit)}
-                reason = {} if row else {"failure": self.failures.get(str(unit), "not measured")}
+                reason = {} if row else {"error": self.failures.get(str(unit), "not measured")}
                 extra = {} if ratio is None else {"ratio_transistors": round(ratio, 6)}
                 found.append({"accumulator": line.accumulator, **content, **reason, **extra})
         return found

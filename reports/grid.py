@@ -18,7 +18,6 @@ from fmacost.sim.formats import FormatError
 from fmacost.sim.operation import Operation, OperationError, parse_unit
 
 MAX_POINTS = 1_000_000
-MAX_RANKS = 32  # as hw.pipeline has it, which is not imported for it: it loads NumPy
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _RANGE = re.compile(r"(\d{1,6})\.\.(\d{1,6})(?:\.\.(\d{1,6}))?")
 _SHARD = re.compile(r"(\d{1,9})/(\d{1,9})")
@@ -217,6 +216,8 @@ def checked(grid: Grid) -> Grid:
         for value in getattr(grid, axis):
             if value not in list(known):
                 raise InputError(f"unknown {axis} '{value}'{near(value, list(known))}")
+    if grid.pipeline:
+        from fmacost.hw.pipeline import MAX_RANKS  # it loads NumPy
     for ranks in grid.pipeline:
         if not 0 <= ranks <= MAX_RANKS:
             raise InputError(f"pipeline must be in 0..{MAX_RANKS}, not {ranks}")

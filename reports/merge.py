@@ -1,12 +1,12 @@
 """Tables of several machines put together."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from fmacost.reports.errors import InputError, printable
-from fmacost.reports.row import SCHEMA, Row, RowError
+from fmacost.reports.row import Row, RowError
+from fmacost.reports.saved import read_rows
 from fmacost.reports.sweep import sort_records
 
 _NAMES = ("unit", "technology", "objective", "effort")
@@ -25,7 +25,7 @@ def merge_tables(paths: Iterable[Path]) -> list[dict[str, Any]]:
     rows: dict[tuple[object, ...], dict[str, Any]] = {}
     versions: tuple[dict[str, str], Path] | None = None
     for path in paths:
-        for record in read_rows(path):
+        for record in read_points(path):
             if "error" not in record:
                 versions = versions or (record["versions"], path)
                 if record["versions"] != versions[0]:
@@ -45,25 +45,13 @@ def merge_tables(paths: Iterable[Path]) -> list[dict[str, Any]]:
     return sort_records(rows.values())
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
+def read_points(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a JSON table, which need not be trusted; raise InputError if it is none.
 
     Rows that failed have only what names them and their error.
     """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(printable(f"{path} is no JSON table: {error}")) from None
-    if not isinstance(document, Mapping) or not isinstance(document.get("rows"), list):
-        raise InputError(f"{path} is no table of fmacost: it has no list 'rows'")
-    if document.get("schema") != SCHEMA:
-        raise InputError(
-            printable(f"{path} has schema {document.get('schema')!r:.40}, expected {SCHEMA}")
-        )
     found = []
-    for i, record in enumerate(document["rows"]):
+    for i, record in enumerate(read_rows(path)):
         try:
             found.append(_read(record))
         except RowError as error:
@@ -74,14 +62,14 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def is_table(path: Path) -> bool:
     """Tell whether a file is a JSON table of ours."""
     try:
-        read_rows(path)
+        read_points(path)
     except InputError:
         return False
     return True
 
 
-def _read(record: object) -> dict[str, Any]:
-    if not isinstance(record, Mapping) or "error" not in record:
+def _read(record: Mapping[str, Any]) -> dict[str, Any]:
+    if "error" not in record:
         return Row.from_json(record).to_json()
     names = (*_NAMES, "architecture", "error")
     failed = {name: record[name] for name in names if name in record}

@@ -47,11 +47,6 @@ class Pool:
         self.workers = workers
         self._running: list[_Worker] = []
 
-    @property
-    def pids(self) -> list[int]:
-        """The processes that run."""
-        return [worker.process.pid for worker in self._running if worker.process.pid is not None]
-
     def run(self, tasks: Sequence[Task]) -> Generator[tuple[int, Outcome], None, None]:
         """Yield the place of each task and its outcome, as they come."""
         waiting = deque(range(len(tasks)))

@@ -8,7 +8,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -37,20 +37,32 @@ def read_table(path: Path) -> list[dict[str, Any]]:
     InputError
         If the file cannot be read, is no table of ours, or has another schema version.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no table of fmacost: not text; {_EXPECTED}") from None
-    try:
+    with _reading(path) as text:
         is_json = text.lstrip().startswith(("{", "["))
         found = list(_from_json(text) if is_json else _from_csv(text))
         if not found:
             raise _TableError("it has no rows")
-    except _TableError as error:
-        raise InputError(f"{printable(str(path))} is no table of fmacost: {error}") from None
     return found
+
+
+def read_rows(path: Path) -> list[Mapping[str, Any]]:
+    """Return the rows of a JSON file as they stand there, maybe none; raise as ``read_table``."""
+    with _reading(path) as text:
+        return _rows(text)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[str]:
+    """Give the text of a file; what is wrong with it becomes an InputError that names the file."""
+    name = printable(str(path))
+    try:
+        yield path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot read {name}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{name} is no table of fmacost: not text; {_EXPECTED}") from None
+    except _TableError as error:
+        raise InputError(f"{name} is no table of fmacost: {error}") from None
 
 
 def flatten(record: Record) -> Iterator[dict[str, Any]]:
@@ -60,9 +72,8 @@ def flatten(record: Record) -> Iterator[dict[str, Any]]:
         for name, declared in _FIELDS.items()
         if (value := declared.value(record)) is not None
     }
-    error = record.get("error", record.get("failure"))
-    if error is not None:
-        flat["error"] = str(error)
+    if "error" in record:
+        flat["error"] = str(record["error"])
     stages = record.get("stages")
     if not isinstance(stages, Mapping):
         yield _checked(flat)
@@ -88,6 +99,12 @@ class _TableError(ValueError):
 
 
 def _from_json(text: str) -> Iterator[dict[str, Any]]:
+    for i, record in enumerate(_rows(text)):
+        with _at(f"row {i + 1}"):
+            yield from flatten(record)
+
+
+def _rows(text: str) -> list[Mapping[str, Any]]:
     try:
         document = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -99,8 +116,8 @@ def _from_json(text: str) -> Iterator[dict[str, Any]]:
     for i, record in enumerate(document["rows"]):
         if not isinstance(record, Mapping):
             raise _TableError(f"row {i + 1} must be an object, not {str(record)[:40]!r}")
-        with _at(f"row {i + 1}"):
-            yield from flatten(record)
+    rows: list[Mapping[str, Any]] = document["rows"]
+    return rows
 
 
 def _from_csv(text: str) -> Iterator[dict[str, Any]]:
@@ -176,8 +193,3 @@ def _at(place: str) -> Iterator[None]:
 
 def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
-
-
-def distinct(records: Sequence[Record], name: str) -> list[Any]:
-    """Return the values of a field, each once, in order."""
-    return list(dict.fromkeys(r[name] for r in records if name in r))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ from fmacost.reports.cache import digest_of
 from fmacost.reports.errors import SweepError
 from fmacost.reports.measure import Settings, load_row, row_key
 from fmacost.reports.task import Outcome, Task, maker
-from fmacost.reports.times import Price, Times
+from fmacost.reports.times import Times
 
 if TYPE_CHECKING:
     from fmacost.hw.technology import Technology
@@ -80,10 +80,6 @@ class Sweep:
             return list(self.points)
         kept = self.store.digests("rows")
         return [p for p in self.points if not kept or digest_of(self.key(p)) not in kept]
-
-    def price(self) -> Price:
-        """Return what the missing points will take."""
-        return self.times.price(self.missing())
 
 
 @dataclass(slots=True)
@@ -258,15 +254,3 @@ class Clock:
         if unknown:
             total += unknown * self._seconds / self._done
         return total / min(self._workers, max(len(self._left), 1))
-
-
-def mismatches(result: Result) -> Iterator[str]:
-    """Yield what is to be said of every wrong netlist."""
-    for point, counterexample in result.counterexamples.items():
-        proof = result.rows[point].verification
-        yield (
-            f"MISMATCH: {point} differs from the reference on {proof.mismatches:,} of "
-            f"{proof.compared:,} inputs"
-        )
-        if counterexample:
-            yield counterexample

@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from fmacost.reports.errors import printable
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 PROSE_WIDTH = 100
 _UNLIMITED = 100_000
@@ -72,21 +72,11 @@ class Terminal:
         if self.quiet or total == 0 or not sys.stderr.isatty():
             yield UnitWatcher(self, None, None)
             return
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import TextColumn, TimeElapsedColumn
 
-        with Progress(
-            TextColumn("{task.completed}/{task.total}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.description}", markup=False),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        ) as live:
-            self._live = live
-            try:
-                yield UnitWatcher(self, live, live.add_task("", total=total))
-            finally:
-                self._live = None
+        count = TextColumn("{task.completed}/{task.total}")
+        with self._bar([count], [TimeElapsedColumn()], total) as (live, task):
+            yield UnitWatcher(self, live, task)
 
     @contextmanager
     def bar(self, total: int) -> "Iterator[Callable[[int, str], None] | None]":
@@ -94,18 +84,21 @@ class Terminal:
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
+        with self._bar([], [], total) as (live, task):
+            yield lambda done, text: live.update(task, completed=done, description=text)
+
+    @contextmanager
+    def _bar(
+        self, before: "list[ProgressColumn]", after: "list[ProgressColumn]", total: int
+    ) -> "Iterator[tuple[Progress, TaskID]]":
         from rich.progress import BarColumn, Progress, TextColumn
 
-        with Progress(
-            BarColumn(bar_width=24),
-            TextColumn("{task.description}", markup=False),
-            console=Console(stderr=True),
-            transient=True,
-        ) as live:
+        columns = (BarColumn(bar_width=24), TextColumn("{task.description}", markup=False))
+        console = Console(stderr=True)
+        with Progress(*before, *columns, *after, console=console, transient=True) as live:
             self._live = live
-            task = live.add_task("", total=total)
             try:
-                yield lambda done, text: live.update(task, completed=done, description=text)
+                yield live, live.add_task("", total=total)
             finally:
                 self._live = None
 

@@ -88,12 +88,12 @@ def test_records_have_rows_ratios_and_reasons() -> None:
     found = make_matrix(SMALL, "fma:e4m3fn+fp32").records()
     assert len(found) == 12
     assert found[6]["ratio_transistors"] == 1.1
-    failed = [record for record in found if "failure" in record]
+    failed = [record for record in found if "error" in record]
     assert failed == [
         {
             "accumulator": "32-bit",
             "unit": "fma:e4m3fn+fp32",
-            "failure": "Yosys took longer than 5 s",
+            "error": "Yosys took longer than 5 s",
         }
     ]
     assert all(Row.from_json(record) for record in found if record not in failed)
@@ -175,7 +175,7 @@ def test_one_failure_is_shown_and_the_exit_code_says_so(
     )
     assert run(["accumulators", "--operands", SMALL, "--json", "-q"]) == 3
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [row["unit"] for row in rows if "failure" in row] == ["fma:e4m3fn+fp32"]
+    assert [row["unit"] for row in rows if "error" in row] == ["fma:e4m3fn+fp32"]
 
 
 def test_the_plot_has_a_bar_for_each_addend(failing: set[str], tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 import errno
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +18,7 @@ from fmacost.reports.cli import run
 from fmacost.reports.export import write_atomic
 from fmacost.reports.pool import MAX_DEATHS, Pool
 from fmacost.reports.task import Outcome, Task
+from tests.test_cli import command, fmacost
 
 pytestmark = pytest.mark.usefixtures("private_cache")
 Capture = pytest.CaptureFixture[str]
@@ -36,23 +37,13 @@ def private_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The table that every disturbed sweep must end with."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    done = fmacost("sweep", *UNITS, "--json", "-j1", FMACOST_CACHE_DIR=str(folder))
+    environment = os.environ | {"FMACOST_CACHE_DIR": str(folder)}
+    done = fmacost("sweep", *UNITS, "--json", "-j1", env=environment)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
     assert len(rows) == COUNT
     assert all(row["verification"]["method"] == "exhaustive" for row in rows)
     return done.stdout
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "fmacost", *arguments]
-
-
-def fmacost(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        command(*arguments), check=False, capture_output=True, text=True, timeout=300,
-        env=os.environ | environment,
-    )  # fmt: skip
 
 
 def entries(folder: Path, kind: str = "rows") -> list[Path]:
@@ -137,9 +128,7 @@ def test_a_killed_worker_costs_no_point(private_cache: Path, undisturbed: str) -
     assert out == undisturbed
 
 
-def test_a_point_that_kills_its_process_fails_after_some_times(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_point_that_kills_its_process_fails_after_some_times() -> None:
     pool = Pool(1)
     task: Any = _Deadly()
     ((place, outcome),) = pool.run([task])
@@ -147,7 +136,7 @@ def test_a_point_that_kills_its_process_fails_after_some_times(
     assert outcome.row is None
     assert "killed by signal 9" in outcome.error
     assert f"{MAX_DEATHS} times" in outcome.error
-    assert pool.pids == []
+    assert multiprocessing.active_children() == []
 
 
 class _Deadly:
@@ -238,8 +227,8 @@ def test_shards_merge_to_the_whole(tmp_path: Path, undisturbed: str, capsys: Cap
     ("content", "message"),
     [
         ("{}", "has no list 'rows'"),
-        ('{"schema": 99, "rows": []}', "has schema 99"),
-        ("[", "is no JSON table"),
+        ('{"schema": 99, "rows": []}', "its schema is '99'"),
+        ("[", "not JSON"),
         ('{"schema": 1, "rows": [{"unit": 3}]}', "row 1"),
         ('{"schema": 1, "rows": [{"error": "x"}]}', "row 1"),
     ],

@@ -19,6 +19,7 @@ from fmacost.sim.operation import Operation, parse_unit, unit_notes
 
 if TYPE_CHECKING:
     from fmacost.hw.technology import Technology
+    from fmacost.reports.row import Row
 
 MISMATCH, USAGE, TOOL_FAILED = 1, 2, 3
 
@@ -104,15 +105,19 @@ def leave(measured: Iterable[Measured], terminal: Terminal) -> None:
     """Exit with 1, and every counterexample on stderr, if a netlist is wrong."""
     wrong = [m for m in measured if m.row.verification.mismatches]
     for made in wrong:
-        row = made.row
-        terminal.complain(
-            f"MISMATCH: {row.unit} in {row.technology} differs from the reference on "
-            f"{row.verification.mismatches:,} of {row.verification.compared:,} inputs"
-        )
-        if made.counterexample:
-            terminal.complain(made.counterexample)
+        complain_mismatch(made.row, made.counterexample, terminal)
     if wrong:
         raise typer.Exit(MISMATCH)
+
+
+def complain_mismatch(row: "Row", counterexample: str | None, terminal: Terminal) -> None:
+    """Say that a netlist is wrong, and on which operands."""
+    terminal.complain(
+        f"MISMATCH: {row.unit} in {row.technology} differs from the reference on "
+        f"{row.verification.mismatches:,} of {row.verification.compared:,} inputs"
+    )
+    if counterexample:
+        terminal.complain(counterexample)
 
 
 def check_plot(path: Path | None) -> None:

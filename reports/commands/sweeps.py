@@ -11,6 +11,7 @@ from fmacost.reports.commands.shared import (
     MISMATCH,
     TOOL_FAILED,
     Export,
+    complain_mismatch,
     epilog,
     open_cache,
     open_technologies,
@@ -128,7 +129,7 @@ def sweep(
     versions.
     """
     from fmacost.reports.grid import expand, expand_units, override, parse_shard
-    from fmacost.reports.sweep import Sweep, load, mismatches
+    from fmacost.reports.sweep import Sweep, load
 
     terminal = Terminal(quiet or bool(context.obj))
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, parquet=export_parquet)
@@ -176,8 +177,8 @@ def sweep(
             more = len(result.rows) - _SHOWN_ROWS
             terminal.show(f"and {more:,} more: --json, --export-csv and --output give all")
     write_exports(exports, records)
-    for line in mismatches(result):
-        terminal.complain(line)
+    for point, counterexample in result.counterexamples.items():
+        complain_mismatch(result.rows[point], counterexample, terminal)
     for point, error in result.errors.items():
         terminal.complain(f"FAILED: {point}: {error}")
     if result.counterexamples:
