@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fmacost.reports.errors import InputError
 from fmacost.reports.metrics import OBJECTIVE_TEXTS, metric
 from fmacost.reports.row import Row
 from fmacost.sim.formats import FixedFormat, FloatFormat, Format, describe, parse_format
@@ -40,6 +41,20 @@ class Line:
 
     accumulator: str
     units: tuple[Operation | None, ...]
+
+
+def read_formats(texts: Sequence[str]) -> tuple[Format, ...]:
+    """Return the formats to compare; raise InputError unless they are two or more, all different.
+
+    Raises
+    ------
+    FormatError
+        If one of the names is none.
+    """
+    formats = tuple(parse_format(text) for text in texts)
+    if len(set(formats)) < max(2, len(formats)):
+        raise InputError(f"compare needs two or more different formats, got {' '.join(texts)}")
+    return formats
 
 
 def expand(formats: Sequence[Format]) -> tuple[Line, ...]:

@@ -9,6 +9,10 @@ class SweepError(RuntimeError):
     """Why a sweep cannot go on: its store, its cluster. The message is one line."""
 
 
+class MismatchError(RuntimeError):
+    """A mapped netlist that differs from the reference. The message has the operands."""
+
+
 def printable(text: str) -> str:
     """Return text on one line without control characters, for messages that quote input."""
     return "".join(

@@ -1,20 +1,24 @@
 """Writing results to files, whole or not at all: JSON, CSV, Markdown, LaTeX."""
 
 import csv
+import html
 import importlib.util
 import io
 import json
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fmacost.reports.errors import InputError
 from fmacost.reports.metrics import Better, Metric, flat_metrics, metric
 from fmacost.reports.row import document
+
+if TYPE_CHECKING:
+    import pandas
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -54,6 +58,7 @@ _PAPER_COLUMNS = (
     "leakage_nw",
     "verification",
     "why",
+    "error",
 )
 _LATEX = str.maketrans(
     {
@@ -114,6 +119,23 @@ def to_latex(records: Records) -> str:
     return "\n".join([*lines, "\\hline", "\\end{tabular}", ""])
 
 
+def to_html(records: Records) -> str:
+    """Return the table of ``to_markdown`` in HTML, numbers to the right; all text is escaped."""
+    columns = _paper_columns(records)
+
+    def line(tag: str, texts: Iterable[str]) -> str:
+        cells = (
+            f'<{tag} style="text-align: {"right" if _is_number(column) else "left"}">'
+            f"{html.escape(text)}</{tag}>"
+            for column, text in zip(columns, texts, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
+
+    head = line("th", (column.heading for column in columns))
+    body = "".join(line("td", (column.text(record) for column in columns)) for record in records)
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
 def to_parquet(records: Records) -> bytes:
     """Return the table of ``to_csv`` in Parquet.
 
@@ -126,13 +148,8 @@ def to_parquet(records: Records) -> bytes:
     import pyarrow
     import pyarrow.parquet
 
-    columns = {}
-    for column in flat_metrics(records):
-        values = [_plain(column, record) for record in records]
-        is_real = any(isinstance(value, float) for value in values)
-        columns[column.name] = [float(v) if is_real and isinstance(v, int) else v for v in values]
     sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(pyarrow.table(columns), sink)
+    pyarrow.parquet.write_table(pyarrow.table(_columns(records)), sink)
     content: bytes = sink.getvalue().to_pybytes()
     return content
 
@@ -141,6 +158,31 @@ def check_parquet() -> None:
     """Raise InputError unless Parquet can be written."""
     if importlib.util.find_spec("pyarrow") is None:
         raise InputError("Parquet needs pyarrow: pip install 'fmacost[parquet]'")
+
+
+def to_pandas(records: Records) -> "pandas.DataFrame":
+    """Return the table of ``to_csv`` as a data frame.
+
+    Raises
+    ------
+    InputError
+        If pandas is not installed.
+    """
+    if importlib.util.find_spec("pandas") is None:
+        raise InputError("a data frame needs pandas: pip install 'fmacost[pandas]'")
+    import pandas
+
+    return pandas.DataFrame(_columns(records))
+
+
+def _columns(records: Records) -> dict[str, list[object]]:
+    """Return the columns of ``to_csv`` by name, each of one type."""
+    columns: dict[str, list[object]] = {}
+    for column in flat_metrics(records):
+        values = [_plain(column, record) for record in records]
+        is_real = any(isinstance(value, float) for value in values)
+        columns[column.name] = [float(v) if is_real and isinstance(v, int) else v for v in values]
+    return columns
 
 
 EXPORTERS: Mapping[str, Callable[[Records], str | bytes]] = {

@@ -212,10 +212,10 @@ def override(grid: Grid, **changes: Sequence[Any] | None) -> Grid:
 
 def checked(grid: Grid) -> Grid:
     """Return a grid, its axes without repetition; raise InputError where a value is none."""
-    for axis, known in (("objective", Objective), ("effort", Effort)):
-        for value in getattr(grid, axis):
-            if value not in list(known):
-                raise InputError(f"unknown {axis} '{value}'{near(value, list(known))}")
+    for objective in grid.objective:
+        check_known("objective", objective, list(Objective))
+    for effort in grid.effort:
+        check_known("effort", effort, list(Effort))
     if grid.pipeline:
         from fmacost.hw.pipeline import MAX_RANKS  # it loads NumPy
     for ranks in grid.pipeline:
@@ -232,6 +232,12 @@ def _values(key: str, value: object) -> tuple[Any, ...]:
     if not all(isinstance(v, kind) and not isinstance(v, bool) for v in values):
         raise InputError(f"'{key}' must be a list of {what}, not {value!r:.60}")
     return tuple(values)
+
+
+def check_known(what: str, value: str, known: Sequence[str]) -> None:
+    """Raise InputError, with the nearest that is right, unless a name is known."""
+    if value not in known:
+        raise InputError(f"unknown {what} '{value}'{near(value, known)}")
 
 
 def near(text: str, known: Sequence[str]) -> str:

@@ -23,6 +23,13 @@ MAX_DEATHS = 3  # of processes with one point; then the point has failed
 _PATIENCE_S = 5.0
 
 
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class Executor(Protocol):
     """Something that measures points."""
 

@@ -1,9 +1,11 @@
 """The named studies: grids that answer one question each."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from fmacost.reports.grid import Grid
+from fmacost.reports.errors import InputError
+from fmacost.reports.grid import Grid, near, read_grid
 from fmacost.sim.formats import MAX_EXP_BITS, standard_formats
 from fmacost.sim.operation import DETERMINISTIC
 
@@ -96,3 +98,22 @@ STUDIES: Mapping[str, Study] = {
         Study("versions", "standard formats: which digits moved with versions", _versions),
     )
 }
+
+
+def find_grid(what: str | None, units: Sequence[str] | None) -> Grid:
+    """Return the grid of a study, of a TOML file or of patterns of units.
+
+    Raises
+    ------
+    InputError
+        Unless exactly one of the two is given, or if there is no such study or file.
+    """
+    if (what is None) == (not units):
+        raise InputError("a sweep needs a study, a TOML file or --units, and one of them alone")
+    if what is None:
+        return Grid(units=tuple(units or ()))
+    if what in STUDIES:
+        return STUDIES[what].grid()
+    if what.endswith(".toml"):
+        return read_grid(Path(what))
+    raise InputError(f"unknown study '{what}'{near(what, list(STUDIES))}, or a .toml file")

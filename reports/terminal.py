@@ -32,20 +32,7 @@ class Terminal:
 
     def show(self, *parts: RenderableType) -> None:
         """Write a result for people: tables as wide as their content, prose wrapped."""
-        console = Console(markup=False, highlight=False, emoji=False)
-        room = console.width if console.is_terminal else PROSE_WIDTH
-        with console.capture() as captured:
-            for part in parts:
-                if isinstance(part, str):
-                    console.width = _UNLIMITED
-                    console.print(_wrapped(part, min(room, PROSE_WIDTH)))
-                else:
-                    console.width = _UNLIMITED
-                    natural = Measurement.get(console, console.options, part).maximum
-                    console.width = max(natural, 1)
-                    console.print(part)
-        lines = captured.get().split("\n")
-        self.write("\n".join(line.rstrip() for line in lines))
+        self.write(rendered(Console(markup=False, highlight=False, emoji=False), *parts))
 
     def write(self, text: str) -> None:
         """Write text to stdout as it is, in one piece."""
@@ -138,6 +125,21 @@ class UnitWatcher:
     def _describe(self, text: str) -> None:
         if self._live is not None and self._task is not None:
             self._live.update(self._task, description=f"{self._name} {text}".strip())
+
+
+def rendered(console: Console, *parts: RenderableType) -> str:
+    """Return what a console would show: tables as wide as their content, prose wrapped."""
+    room = console.width if console.is_terminal else PROSE_WIDTH
+    with console.capture() as captured:
+        for part in parts:
+            console.width = _UNLIMITED
+            if isinstance(part, str):
+                console.print(_wrapped(part, min(room, PROSE_WIDTH)))
+            else:
+                natural = Measurement.get(console, console.options, part).maximum
+                console.width = max(natural, 1)
+                console.print(part)
+    return "\n".join(line.rstrip() for line in captured.get().split("\n"))
 
 
 def _wrapped(text: str, width: int) -> str:

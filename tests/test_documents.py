@@ -29,6 +29,7 @@ FORMAT = re.compile(
     r"u?int\d+|u?fixed\d+\.\d+|e\d+m\d+(?:b-?\d+)?(?:ieee|fnuz|fn|f)?|bf16|tf32|fp\d+(?:_\w+)?"
     r"|float\d+_\w+"
 )
+SNIPPET = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -230,7 +231,12 @@ def test_names_are_found() -> None:
     assert len(quoted(readme, UNIT)) > 10
 
 
-def test_the_snippet_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (snippet,) = re.findall(r"^```python\n(.*?)^```", read(ROOT / "README.md"), re.DOTALL | re.M)
-    exec(compile(snippet, "README.md", "exec"), {})
-    assert re.fullmatch(r"\w+/[\w+]+ \d+ \d+\n", capsys.readouterr().out)
+def pages_with_snippets() -> list[Path]:
+    return [path for path in PAGES if SNIPPET.search(read(path))]
+
+
+@pytest.mark.parametrize("path", pages_with_snippets(), ids=page_name)
+def test_snippets_run(path: Path) -> None:
+    names: dict[str, Any] = {}
+    for snippet in SNIPPET.findall(read(path)):
+        exec(compile(snippet, page_name(path), "exec"), names)

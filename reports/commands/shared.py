@@ -112,12 +112,16 @@ def leave(measured: Iterable[Measured], terminal: Terminal) -> None:
 
 def complain_mismatch(row: "Row", counterexample: str | None, terminal: Terminal) -> None:
     """Say that a netlist is wrong, and on which operands."""
-    terminal.complain(
+    terminal.complain(mismatch_text(row, counterexample))
+
+
+def mismatch_text(row: "Row", counterexample: str | None) -> str:
+    """Return that a netlist is wrong, and on which operands."""
+    text = (
         f"MISMATCH: {row.unit} in {row.technology} differs from the reference on "
         f"{row.verification.mismatches:,} of {row.verification.compared:,} inputs"
     )
-    if counterexample:
-        terminal.complain(counterexample)
+    return f"{text}\n{counterexample}" if counterexample else text
 
 
 def check_plot(path: Path | None) -> None:

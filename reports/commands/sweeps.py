@@ -1,6 +1,5 @@
 """The commands that measure many points, and put tables of several machines together."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,7 +35,6 @@ from fmacost.reports.options import (
 from fmacost.reports.terminal import Terminal
 
 if TYPE_CHECKING:
-    from fmacost.reports.grid import Grid
     from fmacost.reports.pool import Executor
     from fmacost.reports.sweep import Result, Sweep
 
@@ -129,6 +127,8 @@ def sweep(
     versions.
     """
     from fmacost.reports.grid import expand, expand_units, override, parse_shard
+    from fmacost.reports.pool import usable_cores
+    from fmacost.reports.studies import find_grid
     from fmacost.reports.sweep import Sweep, load
 
     terminal = Terminal(quiet or bool(context.obj))
@@ -136,7 +136,7 @@ def sweep(
     exports += _output_files(output)
     part = None if shard is None else parse_shard(shard)
     grid = override(
-        _grid(what, units), technology=_split(technology), objective=_split(objective),
+        find_grid(what, units), technology=_split(technology), objective=_split(objective),
         effort=_split(effort), pipeline=_ranks(pipeline),
     )  # fmt: skip
     expansion = expand_units(grid.units)
@@ -155,7 +155,7 @@ def sweep(
         points=points, technologies=technologies, store=store,
         common=Settings(exhaustive=exhaustive, seed=seed, timeout_s=timeout_s),
     )  # fmt: skip
-    count = workers or _cores()
+    count = workers or usable_cores()
     if plan:
         _show_plan(made, expansion.skipped, count, terminal, as_json=json)
         return
@@ -219,21 +219,6 @@ def merge(
     terminal.notify(f"{len(records):,} rows of {len(tables)} tables, {failed:,} failed")
 
 
-def _grid(what: str | None, units: Sequence[str] | None) -> "Grid":
-    from fmacost.reports.grid import Grid, near, read_grid
-    from fmacost.reports.studies import STUDIES
-
-    if (what is None) == (not units):
-        raise InputError("a sweep needs a study, a TOML file or --units, and one of them alone")
-    if what is None:
-        return Grid(units=tuple(units or ()))
-    if what in STUDIES:
-        return STUDIES[what].grid()
-    if what.endswith(".toml"):
-        return read_grid(Path(what))
-    raise InputError(f"unknown study '{what}'{near(what, list(STUDIES))}, or a .toml file")
-
-
 def _split(texts: Sequence[str] | None) -> list[str] | None:
     if texts is None:
         return None
@@ -247,12 +232,6 @@ def _ranks(texts: Sequence[str] | None) -> list[int] | None:
         raise InputError(
             f"--pipeline must be numbers such as 0,1,2, not '{','.join(texts or ())}'"
         ) from None
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _executor(scheduler: str | None, workers: int) -> "tuple[Executor, bool]":

@@ -54,7 +54,7 @@ from fmacost.reports.options import (
     UnitTexts,
 )
 from fmacost.reports.terminal import Terminal
-from fmacost.sim.formats import alias_note, parse_format
+from fmacost.sim.formats import alias_note
 from fmacost.sim.operation import Operation, unit_notes
 
 if TYPE_CHECKING:
@@ -109,11 +109,9 @@ def compare(
 
     The first format is what the others are compared with, the first technology gives the headline.
     """
-    from fmacost.reports.compare import Comparison, expand, explain_names, units_of
+    from fmacost.reports.compare import Comparison, expand, explain_names, read_formats, units_of
 
-    chosen = tuple(parse_format(text) for text in formats)
-    if len(set(chosen)) < max(2, len(chosen)):
-        raise InputError(f"compare needs two or more different formats, got {' '.join(formats)}")
+    chosen = read_formats(formats)
     terminal = Terminal(quiet or bool(context.obj))
     store = open_cache(not no_cache, terminal)
     technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES, store)
