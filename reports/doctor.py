@@ -43,7 +43,7 @@ def _package(name: str, *, is_required: bool) -> Check:
     try:
         return Check(name, True, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        extra = "" if is_required else ": compare --plot needs it"
+        extra = "" if is_required else ": plots need it"
         return Check(name, False if is_required else None, f"pip install {name}{extra}")
 
 

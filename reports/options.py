@@ -25,6 +25,16 @@ class Objective(StrEnum):
     ADP = "adp"
 
 
+class PlotKind(StrEnum):
+    """What a saved table can be drawn as."""
+
+    BARS = "bars"  # side by side; the stages of a breakdown on top of each other
+    LINES = "lines"  # integers against floats of as many bits, and their ratio
+    HEATMAP = "heatmap"  # every split into exponent and fraction bits
+    FRONTIER = "frontier"  # size against delay
+    ENERGY = "energy"  # parts of an operation's energy on top of each other
+
+
 UnitTexts = Annotated[
     list[str],
     typer.Argument(metavar="UNIT...", help="Such as fma:e4m3fn, fma:int8+int32, mul:fp16,rtz."),

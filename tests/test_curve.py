@@ -15,7 +15,7 @@ from fmacost.reports.cli import run
 from fmacost.reports.commands import units
 from fmacost.reports.curve import Curve, at_clocks, common_clocks, make_curve, records
 from fmacost.reports.measure import Measured, Settings
-from fmacost.reports.plot import draw_curves
+from fmacost.reports.plots.live import draw_curves
 from fmacost.reports.row import Proof, Row
 from fmacost.sim.netlist import Netlist
 from tests import fake_hw

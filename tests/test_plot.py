@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from fmacost.reports.errors import InputError
-from fmacost.reports.plot import check_plot, draw, write_plot
+from fmacost.reports.plots.live import draw, write_plot
+from fmacost.reports.plots.style import check_plot
 from tests.test_compare import make_comparison
 
 pytest.importorskip("matplotlib")
@@ -64,7 +65,7 @@ def test_another_suffix_is_refused(name: str, tmp_path: Path) -> None:
 
 def test_a_missing_matplotlib_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"--plot needs matplotlib: pip install 'fmacost\[plot\]'"):
+    with pytest.raises(InputError, match=r"plots need matplotlib: pip install 'fmacost\[plot\]'"):
         check_plot(tmp_path / "plot.png")
 
 

@@ -7,7 +7,7 @@ import typer
 
 from fmacost.reports.commands.shared import MISMATCH, epilog, write_json
 from fmacost.reports.export import check_writable, write_output
-from fmacost.reports.options import AsJson, Quiet
+from fmacost.reports.options import AsJson, PlotKind, Quiet
 from fmacost.reports.terminal import Terminal
 
 app = typer.Typer()
@@ -60,3 +60,69 @@ def diff(
         write_output(export_md, diffs.to_markdown(found, limits))
     if found.regressions:
         raise typer.Exit(MISMATCH)
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost plot widths.csv --kind lines --output widths.svg\n"
+        "fmacost plot surface.csv --kind heatmap --where kind=fma --output surface.pdf\n"
+        "fmacost plot fp8.csv --kind bars --x split --series specials --output fp8.png\n"
+        "fmacost plot curve.json --kind frontier --output curve.svg"
+    )
+)
+def plot(
+    context: typer.Context,
+    *,
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table, JSON or CSV.")],
+    kind: Annotated[PlotKind, typer.Option(help="What is drawn of it, see above.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg or .pdf.")
+    ],
+    metric: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD", help="What is drawn.", show_default="the size"),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE,...", help="Only these rows; several times.", show_default=False
+        ),
+    ] = None,
+    x: Annotated[
+        str | None,
+        typer.Option("--x", metavar="NAME", help="What groups of bars are.", show_default="unit"),
+    ] = None,
+    series: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What bars of a group are.", show_default="technology"),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(metavar="VALUE", help="Draw bars as ratios to this one.", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a saved table: nothing is measured, the same table gives the same picture.
+
+    Kinds: bars (the stages of a breakdown on top of each other), lines (integers against floats of
+    as many bits, and their ratio), heatmap (every split into exponent and fraction bits), frontier
+    (size against delay), energy (its parts on top of each other).
+
+    NAME is a field of the rows (unit, technology, objective, effort, accumulator, stream) or a
+    part of their units: kind, operands, addend, options, split, specials, width.
+    """
+    from fmacost.reports.facets import choose, facet_name
+    from fmacost.reports.plots.saved import Wish, draw_table
+    from fmacost.reports.plots.style import check_plot
+    from fmacost.reports.saved import read_table
+
+    terminal = Terminal(quiet or bool(context.obj))
+    check_plot(output)
+    for name in filter(None, (x, series)):
+        facet_name(name)
+    records = choose(read_table(table), where or ())
+    failed = sum("error" in record for record in records)
+    if failed:
+        terminal.notify(f"{failed:,} rows of points that failed are left out")
+    wish = Wish(metric=metric, x=x, series=series, base=base)
+    write_output(output, draw_table(records, kind, output.suffix.lower(), wish))

@@ -127,7 +127,7 @@ def mismatch_text(row: "Row", counterexample: str | None) -> str:
 def check_plot(path: Path | None) -> None:
     """Raise InputError early if a plot is wanted and cannot be drawn there."""
     if path is not None:
-        from fmacost.reports.plot import check_plot
+        from fmacost.reports.plots.style import check_plot
 
         check_plot(path)
 

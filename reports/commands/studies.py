@@ -105,7 +105,7 @@ def breakdown(
     for export in exports:
         write_output(export.path, stages.EXPORTERS[export.kind](found))
     if plot is not None:
-        from fmacost.reports.plot import draw_breakdown
+        from fmacost.reports.plots.live import draw_breakdown
 
         write_output(plot, draw_breakdown(found, plot.suffix.lower()))
     leave(measured, terminal)
@@ -352,7 +352,7 @@ def accumulators(
         )  # fmt: skip
     write_exports(exports, matrix.records())
     if plot is not None:
-        from fmacost.reports.plot import draw_accumulators
+        from fmacost.reports.plots.live import draw_accumulators
 
         write_output(plot, draw_accumulators(matrix, plot.suffix.lower()))
     leave(measured, terminal)

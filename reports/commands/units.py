@@ -142,7 +142,7 @@ def compare(
         )
     write_exports(exports, records)
     if plot is not None:
-        from fmacost.reports.plot import write_plot
+        from fmacost.reports.plots.live import write_plot
 
         write_plot(comparison, plot)
     leave(measured, terminal)
@@ -293,7 +293,7 @@ def curve(
             )
         write_exports(exports, records)
         if plot is not None:
-            from fmacost.reports.plot import draw_curves
+            from fmacost.reports.plots.live import draw_curves
 
             write_output(plot, draw_curves(found, plot.suffix.lower()))
     leave([m for points in measured.values() for m in points], terminal)

@@ -1,0 +1,6 @@
+"""Pictures without a display: of saved tables (``saved``) and of fresh results (``live``).
+
+All have one style: colours that colour-blind eyes tell apart (Okabe and Ito 2008), in grey too,
+hatches that help both, labels at what they name. The same table gives the same bytes with the same
+matplotlib.
+"""
