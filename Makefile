@@ -14,7 +14,7 @@ moved := FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test test-all check bench docs docs-max format clean FORCE
+.PHONY: help setup report test test-all check bench docs docs-max site format clean FORCE
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -59,6 +59,11 @@ docs: setup ## measure, and rewrite the numbers in README.md and docs/
 
 docs-max: setup ## the same for docs/max.md, the numbers at effort max: many minutes
 	@$(py) -m fmacost.reports.documents --slow
+
+site: setup ## build docs/ as a site in build/site/
+	@$(pip) install --quiet --quiet --constraint constraints.txt --editable '.[docs]' >&2
+	@$(py) -m sphinx --quiet --fail-on-warning --keep-going docs build/site
+	@echo build/site/index.html
 
 format: setup ## lay out the sources, mend what ruff can
 	$(py) -m ruff format .

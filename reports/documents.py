@@ -790,11 +790,11 @@ def _ratio(comparison: Comparison, line: Line, side: int, technology: str) -> st
 
 
 def documents(folder: Path) -> list[Path]:
-    """Return the documents of a clone: the README and all that is in ``docs/``."""
+    """Return the documents of a clone: the README and all pages in ``docs/`` and below."""
     readme = folder / "README.md"
     if not readme.is_file():
         raise DocumentError(f"no README.md in {folder}: say where the clone is")
-    return [readme, *sorted((folder / "docs").glob("*.md"))]
+    return [readme, *sorted((folder / "docs").rglob("*.md"))]
 
 
 def main(
