@@ -32,11 +32,12 @@ $(stamp): pyproject.toml constraints.txt $(moved)
 	        "on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@echo "fmacost: installing into .venv/ (once, about a minute) ..." >&2
 	@$(py) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear .venv
-	@$(pip) install --quiet --quiet --constraint constraints.txt --editable '.[dev,plot]' >&2
+	@$(pip) install --quiet --quiet --constraint constraints.txt --editable '.[dev,plot,report]' >&2
 	@pwd -P > $(stamp)
 
-report: setup ## int8 against fp8 e4m3: the main job
+report: setup ## int8 against fp8 e4m3: the main job; ends with the path of a page
 	@$(py) -m fmacost compare int8 e4m3fn
+	@$(py) -m fmacost --quiet report int8 e4m3fn -o report
 
 test: setup ## the tests; with SLOW=1 the slow ones too, with SLOW=only just those
 	$(py) -m pytest $(PYTEST_FLAGS) \
@@ -70,5 +71,5 @@ format: setup ## lay out the sources, mend what ruff can
 	$(py) -m ruff check --fix .
 
 clean: ## remove .venv/ and all that was generated
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
+	rm -rf .venv report build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
 	find sim hw reports tests src -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -280,19 +280,24 @@ def technology_parts(technologies: Sequence["Technology"]) -> list[str]:
     """Return a paragraph for each technology."""
     parts = []
     for t in technologies:
-        lines = [f"{t.name}: {t.description}", f"- source: {t.source}"]
-        if t.licence:
-            lines.append(f"- licence of the facts: {t.licence}")
-        lines += [f"- {note}" for note in _delay_notes(t)]
-        if t.flip_flop is not None:
-            lines.append(f"- flip-flop: {t.flip_flop.cell}")
-        lines.append(f"- gate equivalent: {t.nand2}")
+        lines = [f"{t.name}: {t.description}", *(f"- {note}" for note in technology_notes(t))]
         if t.transistors:
             lines.append(f"- transistors: {_pairs(t.transistors)}")
         if t.area_um2 is not None:
             lines.append(f"- areas in µm²: {_pairs(t.area_um2)}")
         parts.append("\n".join([*lines, ""]))
     return parts
+
+
+def technology_notes(technology: "Technology") -> list[str]:
+    """Return where a technology is from, how good its delays are, and what one GE is."""
+    notes = [f"source: {technology.source}"]
+    if technology.licence:
+        notes.append(f"licence of the facts: {technology.licence}")
+    notes += _delay_notes(technology)
+    if technology.flip_flop is not None:
+        notes.append(f"flip-flop: {technology.flip_flop.cell}")
+    return [*notes, f"gate equivalent: {technology.nand2}"]
 
 
 def _delay_notes(technology: "Technology") -> list[str]:

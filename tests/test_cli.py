@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = (
     "compare", "synth", "verify", "explain", "formats", "technologies", "doctor", "cache",
     "breakdown", "ablate", "energy", "accumulators", "curve", "calibrate", "diff",
-    "sweep", "merge",
+    "sweep", "merge", "report",
 )  # fmt: skip
 
 

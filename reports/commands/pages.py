@@ -1,0 +1,158 @@
+"""The command that makes a page of what the others measure."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fmacost.reports.breakdown import break_down
+from fmacost.reports.commands.shared import (
+    epilog,
+    leave,
+    measure_all,
+    open_cache,
+    open_technologies,
+    read_units,
+)
+from fmacost.reports.errors import InputError
+from fmacost.reports.export import check_writable, to_csv, to_json, write_output
+from fmacost.reports.measure import Measured, Settings
+from fmacost.reports.options import (
+    DEFAULT_TECHNOLOGIES,
+    Effort,
+    EffortName,
+    Jobs,
+    NoCache,
+    Objective,
+    ObjectiveName,
+    Quiet,
+    TechnologyNames,
+    TimeoutSeconds,
+)
+from fmacost.reports.saved import Record, read_rows
+from fmacost.reports.terminal import Terminal
+
+PAGE, TABLE, STAGES = "index.html", "table", "stages"
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost report int8 e4m3fn -o report\n"
+        "fmacost report fma:int8+int32 fma:e4m3fn+fp32 -t nangate45 -o report\n"
+        "fmacost report --from table.json --from stages.json -o report"
+    )
+)
+def report(
+    context: typer.Context,
+    *,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="UNIT... | FORMAT...",
+            help="Units, or two or more formats to compare.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Made if it is not there.")
+    ] = Path("report"),
+    saved: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="TABLE",
+            help="Measure nothing, take saved JSON; several times.",
+            show_default=False,
+        ),
+    ] = None,
+    technology: TechnologyNames = None,
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write one HTML page, and the tables that it is made from; print where it is.
+
+    The page needs nothing else: it works from disk and asks nothing of the network. Tables of
+    compare, synth, sweep, curve and breakdown may be saved ones.
+    """
+    from fmacost.reports.page.charts import check_charts, draw_charts
+    from fmacost.reports.page.contents import make_contents
+    from fmacost.reports.page.document import to_html
+
+    if bool(what) == bool(saved):
+        raise InputError("report needs either units or formats, or saved tables by --from")
+    check_charts()
+    terminal = Terminal(quiet or bool(context.obj))
+    _make_folder(output)
+    measured: list[Measured] = []
+    records: Sequence[Record]
+    if saved:
+        records = [record for path in saved for record in read_rows(path)]
+    else:
+        settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+        measured, records = _measure(what or [], technology, settings, not no_cache, terminal)
+    contents = make_contents(records)
+    page = to_html(contents, draw_charts(contents))
+    for name, rows in ((TABLE, contents.records), (STAGES, contents.stages)):
+        if rows:
+            write_output(output / f"{name}.json", to_json(rows))
+    write_output(output / f"{TABLE}.csv", to_csv(contents.records))
+    write_output(output / PAGE, page)
+    terminal.write(f"{output / PAGE}\n")
+    leave(measured, terminal)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder; raise InputError early if it cannot have the files of a page."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make folder {folder}: {error.strerror or error}") from None
+    for name in (PAGE, f"{TABLE}.json", f"{TABLE}.csv", f"{STAGES}.json"):
+        check_writable(folder / name)
+
+
+def _measure(
+    texts: Sequence[str],
+    names: Sequence[str] | None,
+    settings: Settings,
+    use_cache: bool,
+    terminal: Terminal,
+) -> tuple[list[Measured], list[dict[str, Any]]]:
+    """Return what was measured, and the rows of it and of its stages."""
+    from fmacost.reports.compare import Comparison, expand, read_formats, units_of
+
+    formats = () if any(":" in text for text in texts) else read_formats(texts)
+    lines = expand(formats)
+    operations = units_of(lines) if formats else read_units(texts)
+    defaults = DEFAULT_TECHNOLOGIES if formats else DEFAULT_TECHNOLOGIES[:1]
+    store = open_cache(use_cache, terminal)
+    technologies = open_technologies(names or defaults, store)
+    measured = measure_all(operations, technologies, settings, use_cache, terminal)
+    records = [made.row.to_json() for made in measured]
+    if formats:
+        rows = {(made.row.unit, made.row.technology): made.row for made in measured}
+        chosen = tuple(technology.name for technology in technologies)
+        records = Comparison(formats, lines, chosen, rows).records()
+    staged = next((each for each in technologies if each.transistors), None)
+    if staged is None:
+        terminal.notify("no stages: no technology here says the transistors of its cells")
+        return measured, records
+    of_units = {str(operation): operation for operation in operations}
+    with terminal.progress(len(operations)) as watcher:
+        for made in measured:
+            if made.row.technology != staged.name:
+                continue
+            watcher.begin(f"stages of {made.row.unit}")
+            stages = break_down(
+                of_units[made.row.unit], staged, made.row, store, timeout_s=settings.timeout_s
+            )
+            records.append(stages.to_json())
+            watcher.finish(None)
+    return measured, records
