@@ -79,7 +79,10 @@ class Table:
     def __repr__(self) -> str:
         from rich.console import Console
 
-        plain = Console(markup=False, highlight=False, emoji=False, no_color=True)
+        plain = Console(
+            markup=False, highlight=False, emoji=False, color_system=None,
+            force_terminal=False, force_jupyter=False,
+        )  # fmt: skip
         note = ("", self.note) if self.note else ()
         return rendered(plain, self._shown, *note).rstrip("\n")
 

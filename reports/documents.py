@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -278,6 +278,39 @@ def output_of(command: str) -> str:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise DocumentError(f"'{command}' ends with {done.returncode}: {reason}")
     return done.stdout
+
+
+def run_notebook(text: str) -> tuple[str, list[str]]:
+    """Return a notebook with all outputs made anew, and the numbers of the cells that changed.
+
+    Pictures are made anew and not compared: their bytes depend on the machine.
+
+    Raises
+    ------
+    DocumentError
+        If a cell fails.
+    """
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    old, new = (nbformat.reads(text, as_version=4) for _ in range(2))  # type: ignore[no-untyped-call]
+    with tempfile.TemporaryDirectory(prefix="fmacost-") as scratch:
+        where = {"metadata": {"path": scratch}}
+        try:
+            NotebookClient(new, record_timing=False, resources=where).execute()
+        except CellExecutionError as error:
+            raise DocumentError(f"{error.ename}: {error.evalue}") from None
+    new.metadata = old.metadata  # not the version of Python
+    pairs = enumerate(zip(old.cells, new.cells, strict=True))
+    changed = [f"cell {i}" for i, (was, now) in pairs if _outputs(was) != _outputs(now)]
+    return nbformat.writes(new) + "\n", changed  # type: ignore[no-untyped-call]
+
+
+def _outputs(cell: Mapping[str, Any]) -> list[Mapping[str, str]]:
+    """Return the texts that a cell printed or showed, by their type."""
+    shown = [{"stream": o["text"]} if "text" in o else o["data"] for o in cell.get("outputs", ())]
+    return [{kind: text for kind, text in one.items() if kind != "image/png"} for one in shown]
 
 
 def _commands(body: str) -> list[str]:
@@ -797,6 +830,11 @@ def documents(folder: Path) -> list[Path]:
     return [readme, *sorted((folder / "docs").rglob("*.md"))]
 
 
+def notebooks(folder: Path) -> list[Path]:
+    """Return the notebooks of a clone."""
+    return sorted((folder / "docs" / "notebooks").glob("*.ipynb"))
+
+
 def main(
     folder: Annotated[Path, typer.Argument(help="The clone.")] = Path(),
     check: Annotated[
@@ -811,13 +849,15 @@ def main(
     different = []
     with terminal.progress(1) as watcher:
         rows = Rows(Cache(cache_folder(), terminal.notify), watcher)
-        for path in documents(folder):
+        for path in (*documents(folder), *notebooks(folder)):
             if (path.name == MAX_PAGE) != slow:
                 continue
             name = path.relative_to(folder)
             try:
                 old = path.read_text(encoding="utf-8")
-                text, changed = render(old, rows)
+                text, changed = (
+                    run_notebook(old) if path in notebooks(folder) else render(old, rows)
+                )
             except DocumentError as error:
                 raise DocumentError(f"{name}: {error}") from None
             different += [f"{name}: {region}" for region in changed]

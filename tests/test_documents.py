@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -148,6 +149,29 @@ def test_a_changed_region_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
     assert CliRunner().invoke(tool, [str(tmp_path)]).exit_code == 0
     assert read(page) == fresh
     assert CliRunner().invoke(tool, [str(tmp_path), "--check"]).exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_changed_output_of_a_notebook_is_named() -> None:
+    printed = nbformat.v4.new_output("stream", text="2\n")
+    cells = [
+        nbformat.v4.new_code_cell("print(1 + 1)", outputs=[printed]),
+        nbformat.v4.new_code_cell("40 + 2"),
+    ]
+    stale = nbformat.writes(nbformat.v4.new_notebook(cells=cells))
+    fresh, changed = documents.run_notebook(stale)
+    assert changed == ["cell 1"]
+    assert '"42"' in fresh
+    assert documents.run_notebook(fresh) == (fresh, [])
+    with pytest.raises(DocumentError, match="ZeroDivisionError: division by zero"):
+        documents.run_notebook(fresh.replace("40 + 2", "1 / 0"))
+
+
+@pytest.mark.parametrize("path", documents.notebooks(ROOT), ids=page_name)
+def test_notebooks_are_committed_with_their_outputs(path: Path) -> None:
+    cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert path.stat().st_size < 100_000
 
 
 @pytest.mark.parametrize(
