@@ -14,7 +14,7 @@ moved := FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test test-all check bench docs docs-max site format clean FORCE
+.PHONY: help setup report test test-all check bench docs docs-max studies site format clean FORCE
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -65,6 +65,9 @@ site: setup ## build docs/ as a site in build/site/
 	@$(pip) install --quiet --quiet --constraint constraints.txt --editable '.[docs]' >&2
 	@$(py) -m sphinx --quiet --fail-on-warning --keep-going docs build/site
 	@echo build/site/index.html
+
+studies: setup ## measure and draw the studies, or one of them with STUDY=widths
+	@$(py) -m fmacost.reports.study_pages $(if $(STUDY),--study $(STUDY))
 
 format: setup ## lay out the sources, mend what ruff can
 	$(py) -m ruff format .

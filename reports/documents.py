@@ -10,8 +10,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -25,12 +24,18 @@ from fmacost.reports.cache import Cache, cache_folder
 from fmacost.reports.clocked import Registers
 from fmacost.reports.compare import Comparison, Line, expand, units_of
 from fmacost.reports.export import write_output
+from fmacost.reports.markdown import code as _code
+from fmacost.reports.markdown import item as _item
+from fmacost.reports.markdown import prose as _prose
+from fmacost.reports.markdown import table as _table
 from fmacost.reports.measure import ENERGY_VECTORS, Measured, Settings, measure
 from fmacost.reports.metrics import METRICS, Better, metric, show_count, show_ratio, show_spread
 from fmacost.reports.options import DEFAULT_TECHNOLOGIES
 from fmacost.reports.row import Row
+from fmacost.reports.study_tables import StudyTables
+from fmacost.reports.study_texts import STUDY_NUMBERS
 from fmacost.reports.tables import verification_note
-from fmacost.reports.terminal import PROSE_WIDTH, Terminal, UnitWatcher
+from fmacost.reports.terminal import Terminal, UnitWatcher
 from fmacost.sim.formats import parse_format
 from fmacost.sim.operation import exact_format, parse_unit
 
@@ -157,6 +162,7 @@ PIPELINES = range(5)
 CALIBRATED_NORMAL = tuple((unit, AREA_TECHNOLOGY) for unit in ("mul:int8", "add:int8", "add:int32"))
 # Minutes for each: on a page of its own, which `make docs-max` makes.
 MAX_PAGE = "max.md"
+STUDIES_FOLDER = Path("docs") / "studies"
 MAX_UNITS = ("fma:e4m3fn", "fma:e5m2", "fma:int8+int32", "mul:int8", "mul:e4m3fn")
 _TERMINAL_VARIABLES = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS")
 
@@ -172,11 +178,13 @@ class Rows:
     Parameters
     ----------
     store : None measures everything anew
+    tables : those of the named studies
     """
 
     store: Cache | None
     watcher: UnitWatcher
     known: dict[tuple[str, str, str, str], Row] = field(default_factory=dict)
+    tables: StudyTables = field(default_factory=lambda: StudyTables(STUDIES_FOLDER))
 
     def __call__(
         self,
@@ -230,13 +238,20 @@ def regions(text: str) -> Iterator[tuple[str, str]]:
         yield _title(match), match["body"]
 
 
-def render(text: str, rows: Rows) -> tuple[str, list[str]]:
-    """Return a document with all regions made anew, and the names of those that changed."""
+def render(text: str, rows: Rows, only: Collection[str] | None = None) -> tuple[str, list[str]]:
+    """Return a document with its regions made anew, and the names of those that changed.
+
+    Parameters
+    ----------
+    only : names of regions; all others are left as they are
+    """
     list(regions(text))
     changed = []
 
     def replace(match: re.Match[str]) -> str:
         title = _title(match)
+        if only is not None and match["name"] not in only:
+            return match[0]
         if match["name"] is None:
             body = run_block(match["body"])
         elif match["name"] in NUMBERS:
@@ -759,6 +774,10 @@ def _made_with(rows: Rows) -> str:
     return _prose(f"Made with {versions}: {verification_note(known)}.")
 
 
+def _of_tables(numbers: Callable[[StudyTables], str]) -> Callable[[Rows], str]:
+    return lambda rows: numbers(rows.tables)
+
+
 NUMBERS: Mapping[str, Callable[[Rows], str]] = {
     "answer": _answer,
     "comparison": _comparison_table,
@@ -789,32 +808,12 @@ NUMBERS: Mapping[str, Callable[[Rows], str]] = {
     "kulisch": _kulisch,
     "metrics": _metrics,
     "made-with": _made_with,
+    **{name: _of_tables(numbers) for name, numbers in STUDY_NUMBERS.items()},
 }
-
-
-def _table(
-    headings: Sequence[str], body: Sequence[Sequence[str]], numbers: range = range(0)
-) -> str:
-    """Return a Markdown table; the columns in ``numbers`` stand to the right."""
-    rules = ["---:" if i in numbers else "---" for i in range(len(headings))]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rules, *body))
-
-
-def _prose(text: str) -> str:
-    return textwrap.fill(text, PROSE_WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _item(text: str) -> str:
-    lines = textwrap.wrap(text, PROSE_WIDTH - 2, break_long_words=False, break_on_hyphens=False)
-    return "- " + "\n  ".join(lines)
 
 
 def _texts(row: Row, *names: str) -> list[str]:
     return [metric(name).text(row.to_json()) for name in names]
-
-
-def _code(text: str) -> str:
-    return f"`{text}`"
 
 
 def _ratio(comparison: Comparison, line: Line, side: int, technology: str) -> str:
@@ -848,7 +847,8 @@ def main(
     terminal = Terminal()
     different = []
     with terminal.progress(1) as watcher:
-        rows = Rows(Cache(cache_folder(), terminal.notify), watcher)
+        tables = StudyTables(folder / STUDIES_FOLDER)
+        rows = Rows(Cache(cache_folder(), terminal.notify), watcher, tables=tables)
         for path in (*documents(folder), *notebooks(folder)):
             if (path.name == MAX_PAGE) != slow:
                 continue

@@ -1,4 +1,8 @@
-"""The named studies: grids that answer one question each."""
+"""The named studies: grids that answer one question each.
+
+All are at effort quick: one recipe for every unit, and minutes for all of them together. What a
+higher effort changes is a matter of docs/numbers.md.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +14,7 @@ from fmacost.sim.formats import MAX_EXP_BITS, standard_formats
 from fmacost.sim.operation import DETERMINISTIC
 
 KINDS = ("mul", "add", "fma")
+EFFORT = ("quick",)
 MAX_WIDTH = 16
 MAX_FIXED_WIDTH = 8  # of operands with a fixed accumulator
 ACCUMULATED = ("int8", "e4m3fn", "e5m2", "e3m4f", "e2m1fn", "int4")
@@ -50,40 +55,42 @@ def _widths() -> Grid:
     for width in range(1, MAX_FIXED_WIDTH + 1):
         units.append(f"fma:int{width}+{{int16,int32}}")
         units += [f"fma:{fmt}+{{fp16,fp32}}" for fmt in _floats(width)]
-    return Grid(units=tuple(units), effort=("quick",))
+    return Grid(units=tuple(units), effort=EFFORT)
 
 
 def _surface() -> Grid:
-    return Grid(units=("{mul,fma}:e{0..8}m{0..10}f",), effort=("quick",))
+    return Grid(units=("{mul,fma}:e{0..8}m{0..10}f",), effort=EFFORT)
 
 
 def _fp8() -> Grid:
     names = [f"e{e}m{m}" for e, m in splits(8) if 1 <= e <= 7]
     units = [f"{{mul,add,fma}}:{name}{{f,fn,fnuz,ieee}}" for name in names]
-    return Grid(units=("{mul,add,fma}:int8", *units))
+    return Grid(units=("{mul,add,fma}:int8", *units), effort=EFFORT)
 
 
 def _accumulators() -> Grid:
     addends = "{int16,int32,fp16,bf16,fp32,exact1,exact32,exact4096}"
-    return Grid(units=tuple(f"fma:{fmt}+{addends}" for fmt in ACCUMULATED))
+    return Grid(units=tuple(f"fma:{fmt}+{addends}" for fmt in ACCUMULATED), effort=EFFORT)
 
 
 def _rounding() -> Grid:
     modes = ",".join(map(str, DETERMINISTIC))
     formats = "{e2m1fn,e4m3fn,e5m2,bf16,fp16}"
-    return Grid(units=(f"fma:{formats},{{{modes},sr4,sr8}}", f"fma:{formats},daz,ftz"))
+    return Grid(
+        units=(f"fma:{formats},{{{modes},sr4,sr8}}", f"fma:{formats},daz,ftz"), effort=EFFORT
+    )
 
 
 def _technologies() -> Grid:
     from fmacost.hw.technology import TECHNOLOGIES
 
     units = tuple(f"{{mul,fma}}:{name}" for name in COMPARED)
-    return Grid(units=units, technology=tuple(TECHNOLOGIES))
+    return Grid(units=units, technology=tuple(TECHNOLOGIES), effort=EFFORT)
 
 
 def _versions() -> Grid:
     names = ",".join(fmt.name for fmt in standard_formats() if fmt.width <= MAX_WIDTH)
-    return Grid(units=(f"{{mul,add,fma}}:{{{names}}}",), effort=("quick",))
+    return Grid(units=(f"{{mul,add,fma}}:{{{names}}}",), effort=EFFORT)
 
 
 STUDIES: Mapping[str, Study] = {

@@ -16,6 +16,7 @@ from fmacost.reports.commands import app
 from fmacost.reports.documents import DocumentError, Rows, output_of, regions, render, run_block
 from fmacost.reports.grid import expand_units
 from fmacost.reports.row import Row
+from fmacost.reports.study_tables import StudyTables
 from fmacost.reports.terminal import Terminal, UnitWatcher
 from fmacost.sim.formats import parse_format
 from fmacost.sim.operation import parse_unit
@@ -60,7 +61,8 @@ class NoRows(Rows):
 
 
 def no_rows() -> Rows:
-    return NoRows(None, UnitWatcher(Terminal(quiet=True), None, None))
+    tables = StudyTables(ROOT / documents.STUDIES_FOLDER)
+    return NoRows(None, UnitWatcher(Terminal(quiet=True), None, None), tables=tables)
 
 
 def quoted(path: Path, pattern: re.Pattern[str]) -> list[str]:

@@ -65,7 +65,7 @@ EXAMPLES = {
 }
 
 
-def labels(records: Sequence[Record], kind: PlotKind, **wish: str) -> set[str]:
+def labels(records: Sequence[Record], kind: PlotKind, **wish: Any) -> set[str]:
     """Return all texts of a plot."""
     content = draw_table(records, kind, ".svg", Wish(**wish)).decode()
     return set(re.findall("<!-- (.*?) -->", content))

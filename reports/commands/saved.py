@@ -100,6 +100,9 @@ def plot(
         str | None,
         typer.Option(metavar="VALUE", help="Draw bars as ratios to this one.", show_default=False),
     ] = None,
+    share: Annotated[
+        bool, typer.Option("--share", help="Draw stages and parts as shares of their sum.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw a saved table: nothing is measured, the same table gives the same picture.
@@ -124,5 +127,5 @@ def plot(
     failed = sum("error" in record for record in records)
     if failed:
         terminal.notify(f"{failed:,} rows of points that failed are left out")
-    wish = Wish(metric=metric, x=x, series=series, base=base)
+    wish = Wish(metric=metric, x=x, series=series, base=base, is_share=share)
     write_output(output, draw_table(records, kind, output.suffix.lower(), wish))

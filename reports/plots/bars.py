@@ -49,7 +49,7 @@ def draw_bars(
     if x is None and series is None and any("accumulator" in record for record in records):
         x, series = "accumulator", "operands"
     x, series = x or "unit", series or "technology"
-    is_split = "unit" not in (x, series)
+    is_split = not {"unit", "kind"} & {x, series}
     kinds = list(dict.fromkeys(facet(r, "kind") for r in records)) if is_split else [""]
     parts = {k: [r for r in records if not k or facet(r, "kind") == k] for k in kinds}
     groups = {k: _groups(part, field, x, series) for k, part in parts.items()}
@@ -119,7 +119,7 @@ def _paint_groups(
         ax.yaxis.set_major_formatter("{x:.3g}x")
 
 
-def draw_stages(records: Records, suffix: str) -> bytes:
+def draw_stages(records: Records, suffix: str, *, is_share: bool = False) -> bytes:
     """Return a plot file of a breakdown: a bar for each unit, its stages on top of each other.
 
     Raises
@@ -140,28 +140,30 @@ def draw_stages(records: Records, suffix: str) -> bytes:
             name: [u[name]["transistors"] if name in u else 0 for u in units.values()]
             for name in names
         }
-        tops = _stack(ax, heights, "transistors")
+        tops = _stack(ax, heights, "transistors", is_share)
+        between = "\n" if is_share else ", "
         for place, stages in enumerate(units.values()):
             flat = stages.get(FLATTENED)
-            text = f"sum {tops[place]:,}"
+            text, scale = f"sum {tops[place]:,}", tops[place] if is_share else 1
             if flat is not None:
                 height = flat["transistors"]
-                ax.hlines(height, place - 0.38, place + 0.38, color="black", linestyle="--")
-                text += f", flattened {height:,}"
+                ax.hlines(height / scale, place - 0.38, place + 0.38, color="black", linestyle="--")
+                text += f"{between}flattened {height:,}"
             mark = "" if all(map(is_proven, stages.values())) else f"\n{NOT_VERIFIED}"
             top = max(tops[place], flat["transistors"] if flat is not None else 0)
-            ax.annotate(f"{text}{mark}", (place, top), (0, 3), textcoords="offset points",
+            ax.annotate(f"{text}{mark}", (place, top / scale), (0, 3), textcoords="offset points",
                         ha="center", va="bottom", fontsize=8)  # fmt: skip
         ax.set_xticks(range(len(units)), list(units))
-        ax.set_ylabel("transistors")
+        ax.set_ylabel("share of the transistors of all stages" if is_share else "transistors")
         finish_axes(ax)
+        _percent(ax, is_share)
         _legend(figure, ax)
         ax.set_title("Transistors by stage\ndashed: flattened")
 
     return render((_stack_width(len(units)), 5.2), paint, suffix)
 
 
-def draw_energies(records: Records, suffix: str) -> bytes:
+def draw_energies(records: Records, suffix: str, *, is_share: bool = False) -> bytes:
     """Return a plot file of energies an operation: a bar for each unit, technology and stream.
 
     Raises
@@ -180,16 +182,18 @@ def draw_energies(records: Records, suffix: str) -> bytes:
     def paint(figure: "Figure") -> None:
         ax = figure.subplots()
         heights = {metric(f).heading: [r.get(f) or 0 for r in chosen] for f in fields}
-        tops = _stack(ax, {k: v for k, v in heights.items() if any(v)}, fields[0])
+        tops = _stack(ax, {k: v for k, v in heights.items() if any(v)}, fields[0], is_share)
         for place, (record, top) in enumerate(zip(chosen, tops, strict=True)):
             mark = "" if is_proven(record) else f"\n{NOT_VERIFIED}"
-            ax.annotate(f"{metric(fields[0]).show(top)}{mark}", (place, top), (0, 3),
+            height = 1 if is_share else top
+            ax.annotate(f"{metric(fields[0]).show(top)}{mark}", (place, height), (0, 3),
                         textcoords="offset points", ha="center", va="bottom",
                         fontsize=8)  # fmt: skip
         labels = ["\n".join(facet(record, name) for name in varied) for record in chosen]
         ax.set_xticks(range(len(chosen)), labels)
         ax.set_ylabel(f"{metric(fields[0]).unit} an operation")
         finish_axes(ax)
+        _percent(ax, is_share)
         if len(fields) > 1:
             _legend(figure, ax)
         ax.set_title("Energy of one operation")
@@ -207,14 +211,25 @@ def _stack_width(bars: int) -> float:
     return 3.4 + 1.9 * bars
 
 
-def _stack(ax: "Axes", heights: Mapping[str, Sequence[float]], field: str) -> list[float]:
-    """Draw parts on top of each other, each with its value where it fits; return the tops."""
-    bottoms = [0.0] * len(next(iter(heights.values()), ()))
+def _percent(ax: "Axes", is_share: bool) -> None:
+    if is_share:
+        ax.yaxis.set_major_formatter("{x:.0%}")
+
+
+def _stack(
+    ax: "Axes", heights: Mapping[str, Sequence[float]], field: str, is_share: bool
+) -> list[float]:
+    """Draw parts on top of each other, each with its value where it fits; return their sums."""
     totals = [sum(column) for column in zip(*heights.values(), strict=True)]
+    scales = [total or 1 for total in totals] if is_share else [1.0] * len(totals)
+    highest = 1 if is_share else max(totals)
+    bottoms = [0.0] * len(totals)
     for i, (name, values) in enumerate(heights.items()):
-        bars = ax.bar(range(len(values)), values, 0.6, bottoms, label=name, **style(i))
-        bottoms = [low + value for low, value in zip(bottoms, values, strict=True)]
-        labels = [metric(field).show(v) if v > max(totals) / 40 else "" for v in values]
+        scaled = [value / scale for value, scale in zip(values, scales, strict=True)]
+        bars = ax.bar(range(len(scaled)), scaled, 0.6, bottoms, label=name, **style(i))
+        bottoms = [low + height for low, height in zip(bottoms, scaled, strict=True)]
+        show = "{:.0%}".format if is_share else metric(field).show
+        labels = [show(height) if height > highest / 40 else "" for height in scaled]
         for text in ax.bar_label(bars, labels, label_type="center", fontsize=8):
             text.set_bbox(BOX if text.get_text() else None)
     return totals

@@ -25,17 +25,19 @@ class Wish:
     metric : field whose numbers are drawn
     x, series : names of ``facets.FACETS``
     base : one of the series: all are drawn as ratios to it
+    is_share : parts on top of each other are drawn as shares of their sum
     """
 
     metric: str | None = None
     x: str | None = None
     series: str | None = None
     base: str | None = None
+    is_share: bool = False
 
 
 def _bars(records: Records, wish: Wish, suffix: str) -> bytes:
     if any("stage" in record for record in records):
-        return draw_stages(records, suffix)
+        return draw_stages(records, suffix, is_share=wish.is_share)
     return draw_bars(*_with(records, wish), suffix, x=wish.x, series=wish.series, base=wish.base)
 
 
@@ -52,7 +54,7 @@ def _frontier(records: Records, wish: Wish, suffix: str) -> bytes:
 
 
 def _energy(records: Records, wish: Wish, suffix: str) -> bytes:
-    return draw_energies(records, suffix)
+    return draw_energies(records, suffix, is_share=wish.is_share)
 
 
 _DRAWERS: Mapping[PlotKind, Callable[[Records, Wish, str], bytes]] = {

@@ -22,7 +22,7 @@ _METADATA: Mapping[str, dict[str, Any]] = {
 STYLES = (
     ("#0072B2", ""),
     ("#E69F00", "///"),
-    ("#009E73", "..."),
+    ("#009E73", "---"),
     ("#CC79A7", "xxx"),
     ("#56B4E9", "\\\\\\"),
     ("#F0E442", "+++"),
@@ -70,7 +70,7 @@ def style(i: int) -> dict[str, Any]:
     colour, hatch = STYLES[i % len(STYLES)]
     is_second = i >= len(STYLES)
     return {
-        "color": colour, "hatch": "oo" if is_second else hatch, "alpha": 0.7 if is_second else 1,
+        "color": colour, "hatch": "|||" if is_second else hatch, "alpha": 0.7 if is_second else 1,
         "edgecolor": "black", "linewidth": 0.6,
     }  # fmt: skip
 
