@@ -18,6 +18,7 @@ from fmacost.hw.synthesis import CONSTANTS, DISSOLVING, recipe_text
 from fmacost.hw.technology import Technology
 from fmacost.hw.units.build import TOP, to_rtlil
 from fmacost.hw.yosys import Job, YosysError, run_yosys
+from fmacost.sim.netlist import CellType, Netlist, NetlistError
 from fmacost.sim.operation import Operation
 
 FRONTS = ("dissolved", "late")
@@ -56,6 +57,18 @@ _MODULES = (
     (r"pack\.|$", Stage.PACK),
 )
 
+_GATES = {
+    kind.name: kind
+    for kind in (
+        CellType("$_NOT_", ("A",), (("Y", "~A"),)),
+        CellType("$_AND_", ("A", "B"), (("Y", "A & B"),)),
+        CellType("$_OR_", ("A", "B"), (("Y", "A | B"),)),
+        CellType("$_XOR_", ("A", "B"), (("Y", "A ^ B"),)),
+        CellType("$_XNOR_", ("A", "B"), (("Y", "~(A ^ B)"),)),
+        CellType("$_MUX_", ("A", "B", "S"), (("Y", "A & ~S | B & S"),)),
+    )
+}
+
 
 def stage_transistors(
     operation: Operation,
@@ -80,14 +93,45 @@ def stage_transistors(
     counts = [module_transistors(text, technology) for text in done.outputs.values()]
     stages: dict[Stage, int] = {}
     for module in counts[0]:
-        stage = stage_of(module)
-        if stage is Stage.EXPONENT_ADD and operation.product is None:
-            stage = Stage.ALIGN
+        stage = _stage_in(operation, module)
         smallest = min(count.get(module, 0) for count in counts)
         stages[stage] = stages.get(stage, 0) + smallest
     if Stage.COMPRESSION in stages:
         stages.setdefault(Stage.FINAL_ADD, 0)
     return {s: stages[s] for s in Stage if stages.get(s) or (s in stages and s is Stage.FINAL_ADD)}
+
+
+def described_unit(
+    operation: Operation, architecture: Architecture, *, timeout_s: float
+) -> tuple[Netlist, dict[str, Stage]]:
+    """Return a unit as it is described, not optimised, and the stage of each of its cells.
+
+    The cells are two-input gates, inverters and multiplexers of Yosys' own library.
+
+    Raises
+    ------
+    YosysError
+        If Yosys is missing, fails, takes too long, or writes what cannot be read.
+    """
+    script = (
+        f"read_rtlil unit.il; hierarchy -top {TOP}; proc; opt_clean; "
+        f"techmap -map adders.v t:{FULL_ADDER}; techmap; simplemap; "
+        "flatten -noscopeinfo; opt_clean; write_json unit.json"
+    )
+    files = {"unit.il": to_rtlil(operation, architecture), "adders.v": DISSOLVING[FRONTS[0]]}
+    job = Job(script.replace("; ", "\n") + "\n", files, ("unit.json",))
+    (done,) = run_yosys([job], parallel=1, timeout_s=timeout_s)
+    try:
+        netlist = Netlist.from_yosys_json(json.loads(done.outputs["unit.json"]), _GATES)
+    except (NetlistError, json.JSONDecodeError) as error:
+        raise YosysError(f"Yosys wrote a unit that cannot be read: {error}") from None
+    return netlist, {c.name: _stage_in(operation, _module_of(c.name)) for c in netlist.cells}
+
+
+def _module_of(cell: str) -> str:
+    r"""Return the module that a cell was in before flattening: ``$flatten\align.\shift.$12``."""
+    match = re.match(r"\$flatten\\(.*?)\.\$", cell)
+    return f"{TOP}.{match[1]}".replace("\\", "") if match else TOP
 
 
 def parse_architecture(text: str) -> Architecture:
@@ -105,6 +149,12 @@ def stage_of(module: str) -> Stage:
         if re.match(pattern, f"{path}." if path else ""):
             return stage
     raise YosysError(f"module {module} belongs to no stage")
+
+
+def _stage_in(operation: Operation, module: str) -> Stage:
+    """Return the stage of a module; without a product, the exponent's offset is alignment."""
+    stage = stage_of(module)
+    return Stage.ALIGN if stage is Stage.EXPONENT_ADD and operation.product is None else stage
 
 
 def module_transistors(text: str, technology: Technology) -> dict[str, int]:

@@ -7,6 +7,9 @@ as OpenSTA does (Liberty User Guide volume 1, "internal_power"). There are no wi
 drives nothing: the pins that it will lead to are the input pins of the next unit, and each unit
 pays for its own, so that a chain counts every net once.
 
+Registers are apart: the clock takes energy in each cycle, whatever the data, and what registers
+take of the data is a part of its own.
+
 Where a technology has no energies, the switched gate capacitance stands for them, in input
 capacitances of the unit inverter of ``hw.timing``: that of nets alone, without what is inside of
 cells.
@@ -17,7 +20,7 @@ from dataclasses import dataclass
 
 from fmacost.hw.characterisation import Characterisation
 from fmacost.hw.technology import Technology, TechnologyError
-from fmacost.sim.netlist import Netlist
+from fmacost.sim.netlist import CellType, Netlist
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +30,32 @@ class Spent:
     Attributes
     ----------
     inputs : charging the unit's own input pins
-    nets : charging the nets between cells
-    internal : inside of cells; None for capacitances, which leave it out
+    nets : charging the nets between cells, data pins of registers apart
+    internal : inside of cells, registers apart; None for capacitances, which leave it out
+    registers : charging data pins of registers between cells, and inside of registers as their data
+        changes; None in a netlist without a clock
+    clock : charging clock pins, and inside of registers at clock edges; None as for registers
     """
 
     inputs: float
     nets: float
     internal: float | None
+    registers: float | None = None
+    clock: float | None = None
 
     @property
     def total(self) -> float:
         """The sum of the parts that there are."""
-        return self.inputs + self.nets + (self.internal or 0.0)
+        return self.inputs + self.nets + sum(part or 0.0 for part in self._optional)
 
     def per(self, operations: int) -> "Spent":
         """Return the mean of so many operations."""
-        internal = None if self.internal is None else self.internal / operations
-        return Spent(self.inputs / operations, self.nets / operations, internal)
+        optional = (None if part is None else part / operations for part in self._optional)
+        return Spent(self.inputs / operations, self.nets / operations, *optional)
+
+    @property
+    def _optional(self) -> tuple[float | None, ...]:
+        return self.internal, self.registers, self.clock
 
 
 def energy_fj(netlist: Netlist, technology: Technology, toggles: Mapping[int, int]) -> Spent:
@@ -56,17 +68,21 @@ def energy_fj(netlist: Netlist, technology: Technology, toggles: Mapping[int, in
     Raises
     ------
     TechnologyError
-        If the technology has no energies, or lacks those of a cell that is used.
+        If the technology has no energies, or lacks those of a cell that is used, or of a clock.
     """
     known = _characterisation(netlist, technology)
-    internal = 0.0
+    half_v2 = known.voltage_v**2 / 2
+    parts = _switched(netlist, toggles, known.capacitance_ff)
+    parts = {name: switched * half_v2 for name, switched in parts.items()} | {"internal": 0.0}
+    for name in {cell.type for cell in netlist.registers}:
+        if netlist.library[name].clock not in known.input_energy_fj.get(name, {}):
+            raise TechnologyError(f"technology {technology.name}: no energy of a clock in {name}")
     for cell in netlist.cells:
+        kind = netlist.library[cell.type]
         of_inputs = known.input_energy_fj.get(cell.type, {})
         for pin, each in {**known.output_energy_fj[cell.type], **of_inputs}.items():
-            internal += toggles[cell.pins[pin]] * each
-    inputs, nets = _switched(netlist, toggles, known.capacitance_ff)
-    half_v2 = known.voltage_v**2 / 2
-    return Spent(inputs * half_v2, nets * half_v2, internal)
+            parts[_part(kind, pin, "internal")] += toggles[cell.pins[pin]] * each
+    return _spent(netlist, parts)
 
 
 def switched_capacitance(
@@ -81,7 +97,7 @@ def switched_capacitance(
     """
     loads = {name: drive.load for name, drive in technology.drive.items()}
     _require(netlist, technology, "input capacitance", loads)
-    return Spent(*_switched(netlist, toggles, loads), None)
+    return _spent(netlist, _switched(netlist, toggles, loads))
 
 
 def leakage_nw(netlist: Netlist, technology: Technology) -> float:
@@ -111,16 +127,27 @@ def _require(
 
 def _switched(
     netlist: Netlist, toggles: Mapping[int, int], pins: Mapping[str, Mapping[str, float]]
-) -> tuple[float, float]:
-    """Return changes times the pins they reach, of the input ports' nets and of all others."""
+) -> dict[str, float]:
+    """Return changes times the pins that they reach, by part of ``Spent``."""
     ports = {net for nets in netlist.inputs.values() for net in nets}
-    inputs = nets = 0.0
+    parts = dict.fromkeys(("inputs", "nets", "registers", "clock"), 0.0)
     for cell in netlist.cells:
-        for pin in netlist.library[cell.type].inputs:
+        kind = netlist.library[cell.type]
+        for pin in kind.inputs:
             net = cell.pins[pin]
-            switched = toggles[net] * pins[cell.type][pin]
-            if net in ports:
-                inputs += switched
-            else:
-                nets += switched
-    return inputs, nets
+            is_own = net in ports and pin != kind.clock
+            part = "inputs" if is_own else _part(kind, pin, "nets")
+            parts[part] += toggles[net] * pins[cell.type][pin]
+    return parts
+
+
+def _part(kind: CellType, pin: str, otherwise: str) -> str:
+    """Return the part that a pin belongs to: what is no pin of a register is ``otherwise``."""
+    if kind.clock is None:
+        return otherwise
+    return "clock" if pin == kind.clock else "registers"
+
+
+def _spent(netlist: Netlist, parts: Mapping[str, float]) -> Spent:
+    of_registers = () if netlist.clock is None else (parts["registers"], parts["clock"])
+    return Spent(parts["inputs"], parts["nets"], parts.get("internal"), *of_registers)

@@ -43,11 +43,19 @@ class Drive:
 
 
 class Arrival(NamedTuple):
-    """A cell on the critical path, and when its output is there."""
+    """A cell on the critical path, from which pin to which, and when its output is there.
+
+    Attributes
+    ----------
+    load : what the output drives, in input capacitances of the unit inverter
+    """
 
     cell: str
     type: str
+    source: str
+    sink: str
     fo4: float
+    load: float
 
 
 def delay_fo4(netlist: Netlist, technology: Technology) -> float:
@@ -74,20 +82,21 @@ def critical_path(netlist: Netlist, technology: Technology) -> tuple[Arrival, ..
     """Return the cells of the longest path, from input to output; raise as ``delay_fo4``."""
     loads = _loads(netlist, technology)
     arrivals: dict[int, float] = defaultdict(float)  # ports and constants are there at 0
-    reached: dict[int, tuple[Cell, int]] = {}  # the cell that drives a net, and its latest input
+    reached: dict[int, tuple[Cell, str, str]] = {}  # what drives a net, from its latest pin
     for cell in netlist.levelised():
         for (source, sink), delay in technology.drive[cell.type].delay_tau.items():
             net = cell.pins[sink]
             arrival = arrivals[cell.pins[source]] + delay + loads[net]
             if net not in reached or arrival > arrivals[net]:
-                arrivals[net], reached[net] = arrival, (cell, cell.pins[source])
+                arrivals[net], reached[net] = arrival, (cell, source, sink)
     ends = [net for nets in netlist.outputs.values() for net in nets if net in reached]
     path = []
     net = max(ends, key=lambda end: arrivals[end], default=-1)
     while net in reached:
-        cell, source_net = reached[net]
-        path.append(Arrival(cell.name, cell.type, arrivals[net] / FO4_TAU))
-        net = source_net
+        cell, source, sink = reached[net]
+        fo4 = arrivals[net] / FO4_TAU
+        path.append(Arrival(cell.name, cell.type, source, sink, fo4, loads[net]))
+        net = cell.pins[source]
     return tuple(reversed(path))
 
 

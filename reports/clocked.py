@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fmacost.hw.technology import Technology
+    from fmacost.sim.activity import Activity
     from fmacost.sim.cycles import Streams
     from fmacost.sim.netlist import Netlist
     from fmacost.sim.operation import Operation
+    from fmacost.sim.streams import Stream
 
 _ELEMENT_LATENCY = 2  # operand registers, then the accumulator
+_PIECE = 64  # cycles of a pipeline's stream that are run one after the other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,11 @@ class Registers:
     def __str__(self) -> str:
         """Return what a report adds to the architecture, and a key of the cache."""
         return "pe" if self.ranks is None else f"pipeline {self.ranks}"
+
+    @property
+    def latency_cycles(self) -> int:
+        """Cycles from the operands to the result."""
+        return _ELEMENT_LATENCY if self.ranks is None else self.ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,16 +141,16 @@ def clocked(
 
     if registers.ranks is None:
         made, logic = processing_element(operation, netlist, technology), netlist
-        latency, cycle = _ELEMENT_LATENCY, period(made, find_delays(made, technology))
+        cycle = period(made, find_delays(made, technology))
     else:
         pipeline = pipelined(netlist, technology, registers.ranks)
-        made, cycle, latency = pipeline.netlist, pipeline.period, registers.ranks
+        made, cycle = pipeline.netlist, pipeline.period
         logic, _ = unregistered(made)
     known = technology.characterisation
     return Clocked(
         netlist=made,
         logic=logic,
-        latency_cycles=latency,
+        latency_cycles=registers.latency_cycles,
         period_fo4=cycle if known is None else cycle / known.fo4_ps,
         period_ps=None if known is None else cycle,
     )
@@ -155,3 +163,19 @@ def check_streams(operation: Operation, made: Clocked, registers: Registers, see
     if registers.ranks is None:
         return check_accumulator(operation, made.netlist, seed=seed)
     return check_pipeline(operation, made.netlist, made.latency_cycles, seed=seed)
+
+
+def replay_stream(
+    netlist: Netlist, registers: Registers, stream: Stream, *, glitches: bool
+) -> Activity:
+    """Count what changes in a clocked unit that takes an operation of a stream in each cycle.
+
+    Parameters
+    ----------
+    stream : for a processing element ``a``, ``b`` and ``clear``
+    """
+    from fmacost.sim.activity import replay_cycles
+
+    is_element = registers.ranks is None
+    starts = stream["clear"].nonzero()[0] if is_element else range(0, len(stream["a"]), _PIECE)
+    return replay_cycles(netlist, stream, starts, registers.latency_cycles, glitches=glitches)

@@ -8,24 +8,29 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from fmacost.reports.clocked import Registers, replay_stream
 from fmacost.reports.errors import InputError
 from fmacost.reports.measure import Measured
 from fmacost.reports.metrics import Better, metric, show_ratio
 from fmacost.reports.row import Row
 from fmacost.reports.tables import UNPROVEN, table
+from fmacost.sim.formats import FloatFormat
 from fmacost.sim.netlist import Netlist
-from fmacost.sim.operation import Operation
+from fmacost.sim.operation import Operation, parse_unit
 
 if TYPE_CHECKING:
     from fmacost.hw.power import Spent
     from fmacost.hw.technology import Technology
+    from fmacost.sim.activity import Activity
     from fmacost.sim.streams import Stream
 
 UNIFORM, GAUSSIAN, STATIONARY = BUILT_IN = ("uniform", "gaussian", "stationary")
 COLUMNS = (
-    "unit", "technology", "stream", "toggles", "input_energy_fj", "net_energy_fj",
-    "internal_energy_fj", "glitch_energy_fj", "energy_fj", "input_capacitance", "net_capacitance",
-    "glitch_capacitance", "switched_capacitance", "ratio_energy", "leakage_nw", "verification",
+    "unit", "technology", "flip_flops", "latency_cycles", "stream", "toggles", "input_energy_fj",
+    "net_energy_fj", "internal_energy_fj", "register_energy_fj", "clock_energy_fj",
+    "glitch_energy_fj", "energy_fj", "input_capacitance", "net_capacitance",
+    "register_capacitance", "clock_capacitance", "glitch_capacitance", "switched_capacitance",
+    "ratio_energy", "leakage_nw", "verification",
 )  # fmt: skip
 
 
@@ -48,16 +53,44 @@ class Source:
         """Whether the operands are the user's own."""
         return self.name not in BUILT_IN
 
-    def stream(self, operation: Operation) -> "Stream":
-        """Return the operands; raise InputError if a file has none for the operation."""
-        from fmacost.sim.streams import StreamError, make_stream, read_stream
+    def stream(self, operation: Operation, registers: Registers | None = None) -> "Stream":
+        """Return the operands, for a processing element with ``clear``.
 
+        Raises
+        ------
+        InputError
+            If a file has none for the operation, or they are too few for the registers.
+        """
+        from fmacost.sim.streams import StreamError, accumulating, make_stream, read_stream
+
+        accumulates = registers is not None and registers.ranks is None
         if not self.is_file:
-            return make_stream(self.name, operation, self.vectors, self.seed)
+            made = make_stream(self.name, operation, self.vectors, self.seed)
+            return accumulating(made) if accumulates else made
         try:
-            return read_stream(Path(self.name), operation)
+            made = read_stream(Path(self.name), operation, accumulates=accumulates)
         except StreamError as error:
             raise InputError(str(error)) from None
+        if accumulates and not made["clear"].any():
+            raise InputError(f"{self.name}: clear is never 1, so the sum has no beginning")
+        first = int(made["clear"].argmax()) if accumulates else 0
+        self._check_length(len(made["a"]) - first, registers)
+        return made
+
+    def check(self, operation: Operation, registers: Registers | None) -> None:
+        """Raise as ``stream`` does; for use before long work."""
+        if self.is_file:
+            self.stream(operation, registers)
+        else:
+            self._check_length(self.vectors, registers)
+
+    def _check_length(self, vectors: int, registers: Registers | None) -> None:
+        needed = 2 if registers is None else registers.latency_cycles + 2
+        if vectors < needed:
+            raise InputError(
+                f"stream {self.name}: {vectors} vectors are too few for the registers of "
+                f"'{registers}', which need at least {needed}"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +99,8 @@ class Energy:
 
     Attributes
     ----------
-    vectors : of the stream, one more than there are operations that follow another
-    settled : with every net changing at most once an operation
+    vectors : of the stream
+    settled : with every net but the clock changing at most once an operation
     glitches : what the unit-delay model adds to that, None if it was not asked for
     leakage_nw : None for capacitances
     """
@@ -93,6 +126,8 @@ class Energy:
                 "input_energy_fj": self.settled.inputs,
                 "net_energy_fj": self.settled.nets,
                 "internal_energy_fj": self.settled.internal,
+                "register_energy_fj": self.settled.registers,
+                "clock_energy_fj": self.settled.clock,
                 "glitch_energy_fj": self.glitches,
                 "energy_fj": self.total,
                 "leakage_nw": self.leakage_nw,
@@ -101,6 +136,8 @@ class Energy:
             parts = {
                 "input_capacitance": self.settled.inputs,
                 "net_capacitance": self.settled.nets,
+                "register_capacitance": self.settled.registers,
+                "clock_capacitance": self.settled.clock,
                 "glitch_capacitance": self.glitches,
                 "switched_capacitance": self.total,
             }
@@ -124,14 +161,6 @@ def parse_sources(names: Sequence[str], vectors: int, seed: int) -> list[Source]
     return [Source(name=n, vectors=vectors, seed=seed) for n in dict.fromkeys(names)]
 
 
-def check_files(sources: Iterable[Source], operations: Iterable[Operation]) -> None:
-    """Raise InputError if a file is no stream of an operation. For use before long work."""
-    units = list(operations)
-    for source in sources:
-        for operation in units if source.is_file else []:
-            source.stream(operation)
-
-
 def measure_energy(
     operation: Operation,
     technology: "Technology",
@@ -139,6 +168,7 @@ def measure_energy(
     netlist: Netlist,
     source: Source,
     *,
+    registers: Registers | None = None,
     glitches: bool = False,
 ) -> Energy:
     """Replay a stream through a netlist and return what an operation takes.
@@ -151,27 +181,36 @@ def measure_energy(
         If the technology lacks what is needed of a cell.
     """
     from fmacost.hw.power import energy_fj, leakage_nw, switched_capacitance
-    from fmacost.sim.activity import replay
 
     has_energy = technology.characterisation is not None
     spend = energy_fj if has_energy else switched_capacitance
-    stream = source.stream(operation)
-    activity = replay(netlist, stream)
+    stream = source.stream(operation, registers)
+    activity = _replay(netlist, registers, stream, glitches=False)
     settled = spend(netlist, technology, activity.toggles).per(activity.steps)
     surplus = None
     if glitches:
-        moving = replay(netlist, stream, glitches=True)
+        moving = _replay(netlist, registers, stream, glitches=True)
         spent = spend(netlist, technology, moving.toggles).per(moving.steps)
         surplus = spent.total - settled.total
     return Energy(
         row=row,
         source=source,
-        vectors=activity.steps + 1,
+        vectors=len(stream["a"]),
         toggles=sum(activity.toggles.values()) / activity.steps,
         settled=settled,
         glitches=surplus,
         leakage_nw=leakage_nw(netlist, technology) if has_energy else None,
     )
+
+
+def _replay(
+    netlist: Netlist, registers: Registers | None, stream: "Stream", *, glitches: bool
+) -> "Activity":
+    from fmacost.sim.activity import replay
+
+    if registers is None:
+        return replay(netlist, stream, glitches=glitches)
+    return replay_stream(netlist, registers, stream, glitches=glitches)
 
 
 def measure_all(
@@ -180,6 +219,7 @@ def measure_all(
     technologies: Iterable["Technology"],
     sources: Sequence[Source],
     *,
+    registers: Registers | None = None,
     glitches: bool,
 ) -> list[Energy]:
     """Return the energies of units that have been measured with their netlists, by technology."""
@@ -191,7 +231,13 @@ def measure_all(
                 operation = units[made.row.unit]
                 found += [
                     measure_energy(
-                        operation, technology, made.row, made.netlist, source, glitches=glitches
+                        operation,
+                        technology,
+                        made.row,
+                        made.netlist,
+                        source,
+                        registers=registers,
+                        glitches=glitches,
                     )
                     for source in sources
                 ]
@@ -225,10 +271,23 @@ def energy_table(energies: Sequence[Energy]) -> Table:
 def energy_notes(energies: Sequence[Energy]) -> list[str]:
     """Return what the numbers mean, and by how much the streams differ."""
     notes = list(_stream_notes([energy.source for energy in energies]))
+    is_clocked = any(e.settled.clock is not None for e in energies)
+    missing = "no clock tree" if is_clocked else "no clock, no registers"
     notes.append(
         "of each operation after the first: mean over the stream. Each unit pays for its own input "
-        "pins, outputs drive nothing; no wires, no clock, no registers"
+        f"pins, outputs drive nothing; no wires, {missing}"
     )
+    if is_clocked:
+        notes.append(
+            "an operation in each cycle; registers: their data pins between cells, and inside of "
+            "them as the data changes; clock: their clock pins, and inside of them at the two "
+            "edges of a cycle; no clock gating"
+        )
+    if any(_loses_sums(e) for e in energies):
+        notes.append(
+            "uniform codes of floats: a sum that met a NaN, or grew beyond the format, stays what "
+            "it is until the next clear, and hardly anything changes in it"
+        )
     if any(e.settled.internal is None for e in energies):
         notes.append(
             "without energies of cells: each change of a net counts the gate capacitance that it "
@@ -246,6 +305,12 @@ def energy_notes(energies: Sequence[Energy]) -> list[str]:
     else:
         notes.append("without glitches, which can take more than all else: see --glitches")
     return [*notes, *differences(energies)]
+
+
+def _loses_sums(energy: Energy) -> bool:
+    """Say whether uniform codes are summed in a float, by a processing element."""
+    is_float = isinstance(parse_unit(energy.row.unit).result, FloatFormat)
+    return is_float and energy.source.name == UNIFORM and energy.row.architecture.endswith(", pe")
 
 
 def _stream_notes(sources: Iterable[Source]) -> Iterator[str]:

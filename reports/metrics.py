@@ -226,6 +226,22 @@ METRICS: tuple[Metric, ...] = (
         show_amount,
     ),
     _quantity(
+        "register_energy_fj",
+        "registers fJ",
+        "fJ",
+        "energy an operation: data pins of flip-flops between cells, and inside of flip-flops as "
+        "their data changes",
+        show_amount,
+    ),
+    _quantity(
+        "clock_energy_fj",
+        "clock fJ",
+        "fJ",
+        "energy an operation, one a cycle: clock pins of flip-flops, and inside of them at both "
+        "edges; no clock tree",
+        show_amount,
+    ),
+    _quantity(
         "glitch_energy_fj",
         "glitches fJ",
         "fJ",
@@ -252,6 +268,20 @@ METRICS: tuple[Metric, ...] = (
         "nets",
         "unit inverters",
         "switched gate capacitance an operation: nets between cells",
+        show_amount,
+    ),
+    _quantity(
+        "register_capacitance",
+        "registers",
+        "unit inverters",
+        "switched gate capacitance an operation: data pins of flip-flops between cells",
+        show_amount,
+    ),
+    _quantity(
+        "clock_capacitance",
+        "clock",
+        "unit inverters",
+        "switched gate capacitance an operation, one a cycle: clock pins of flip-flops",
         show_amount,
     ),
     _quantity(

@@ -85,6 +85,18 @@ ExportMd = Annotated[
 ExportTex = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a LaTeX table.", show_default=False)
 ]
+PipelineRanks = Annotated[
+    int | None,
+    typer.Option(
+        "--pipeline",
+        metavar="RANKS",
+        help="Ranks of registers inside, 0 to 32.",
+        show_default=False,
+    ),
+]
+ProcessingElement = Annotated[
+    bool, typer.Option("--pe", help="With the registers of a processing element.")
+]
 ClockPs = Annotated[
     float | None,
     typer.Option(

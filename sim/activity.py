@@ -4,7 +4,8 @@ Bit-parallel, one lane for each *step* from a vector to the next, so steps are a
 vectors are in ``sim.evaluate``. Without delays a net changes at most once in a step. In the
 unit-delay model every cell takes one unit of time to pass on what changes at its inputs, however
 short it lasts (transport delay), so a net may change several times before it settles: the changes
-beyond those without delays are glitches.
+beyond those without delays are glitches. A netlist with registers runs cycle by cycle, pieces of
+the stream side by side in the bits of a word.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fmacost.sim.codec import Codes
+from fmacost.sim.cycles import NEXT, STATE, between_registers
 from fmacost.sim.evaluate import Planes, Program, pack_planes
 from fmacost.sim.netlist import Cell, CellType, Netlist
 
 _BLOCK = 1 << 16  # steps at once: 8 KiB for each net
 _NETS = "*"  # the port of all nets
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+_Values: TypeAlias = dict[int, Planes]  # of nets
 
 
 @dataclass(frozen=True)
@@ -63,17 +70,97 @@ def replay(netlist: Netlist, codes: Mapping[str, Codes], *, glitches: bool = Fal
     for start in range(0, steps, _BLOCK):
         end = min(start + _BLOCK, steps)
         before, after = (
-            machine.settle({name: port[i : end + i - start] for name, port in codes.items()})
+            machine.settle(_planes(netlist, codes, slice(i, end + i - start)))
             for i in (start, start + 1)
         )
-        waves = machine.waves(before, after) if glitches else [_changes(before, after)]
-        for changes in waves:
-            for net, change in changes.items():
-                toggles[net] += int(np.bitwise_count(change).sum())
+        _count(toggles, machine, before, after, _ALL, glitches=glitches)
     return Activity(steps, toggles)
 
 
-_Values: TypeAlias = dict[int, Planes]  # of nets
+def replay_cycles(
+    netlist: Netlist,
+    codes: Mapping[str, Codes],
+    starts: ArrayLike,
+    latency: int,
+    *,
+    glitches: bool = False,
+) -> Activity:
+    """Count what changes while a stream passes through a netlist with registers.
+
+    Inputs and registers change at the clock edge, all at once, and the clock twice in a step. The
+    stream is cut into pieces that run side by side, each for ``latency`` cycles into the next one.
+    Steps before those of the first piece are not counted.
+
+    Parameters
+    ----------
+    codes : for each input port but the clock a code for each cycle, in ``[0, 2**width)``
+    starts : rising cycles: what was before one does not matter ``latency`` cycles after it
+    glitches : whether cells take one unit of time, or none
+
+    Raises
+    ------
+    ValueError
+        If a code is out of range, or there is no step to count.
+    """
+    count = min(map(len, codes.values()))
+    first = np.asarray(starts)
+    last = np.append(first[1:] + latency, count - 1).clip(max=count - 1)
+    steps = count - 1 - int(first[0]) - latency
+    if steps < 1:
+        raise ValueError(f"{count} cycles are too few for a latency of {latency}")
+    logic = between_registers(netlist)
+    machine = _Machine(logic)
+    toggles = dict.fromkeys(machine.nets, 0)
+    words = -(-len(first) // 64)
+    rng = np.random.default_rng(0)
+    state = rng.integers(0, 1 << 64, (len(logic.inputs[STATE]), words), np.uint64)
+    before: _Values = {}
+    waiting: list[tuple[_Values, _Values, Planes]] = []
+    cycles = int((last - first).max())
+    for cycle in range(cycles + 1):
+        inputs = _planes(netlist, codes, (first + cycle).clip(max=count - 1))
+        after = machine.settle({**inputs, STATE: state})
+        if cycle > latency:
+            waiting.append((before, after, pack_planes(first + cycle <= last, 1)[0]))
+        if waiting and (cycle == cycles or len(waiting) * words * 64 >= _BLOCK):
+            _count(toggles, machine, *_joined(waiting), glitches=glitches)
+            waiting.clear()
+        before = after
+        state = np.array([after[net] for net in logic.outputs[NEXT]], np.uint64).reshape(-1, words)
+    for net in logic.outputs[NEXT]:  # no net of the netlist
+        del toggles[net]
+    for net in netlist.inputs.get(netlist.clock or "", ()):
+        toggles[net] = 2 * steps
+    return Activity(steps, toggles)
+
+
+def _joined(parts: Sequence[tuple[_Values, _Values, Planes]]) -> tuple[_Values, _Values, Planes]:
+    """Return steps that were made one after the other side by side."""
+    before, after = (
+        {net: np.concatenate([part[i][net] for part in parts]) for net in parts[0][i]}
+        for i in (0, 1)
+    )
+    return before, after, np.concatenate([counted for _, _, counted in parts])
+
+
+def _count(
+    toggles: dict[int, int],
+    machine: _Machine,
+    before: _Values,
+    after: _Values,
+    counted: Planes | np.uint64,
+    *,
+    glitches: bool,
+) -> None:
+    """Add the changes of each net in the steps that are counted."""
+    for changes in machine.waves(before, after) if glitches else [_changes(before, after)]:
+        for net, change in changes.items():
+            toggles[net] += int(np.bitwise_count(change & counted).sum())
+
+
+def _planes(netlist: Netlist, codes: Mapping[str, Codes], at: Any) -> dict[str, Planes]:
+    """Return the planes of each port at some vectors."""
+    return {name: pack_planes(port[at], len(netlist.inputs[name])) for name, port in codes.items()}
 
 
 class _Machine:
@@ -96,11 +183,8 @@ class _Machine:
             for pin in self._kinds[cell.type].inputs:
                 self._readers[cell.pins[pin]].append(cell)
 
-    def settle(self, codes: Mapping[str, Codes]) -> _Values:
+    def settle(self, inputs: Mapping[str, Planes]) -> _Values:
         """Return the settled value of each net for every vector."""
-        inputs = {
-            name: pack_planes(codes[name], len(nets)) for name, nets in self._netlist.inputs.items()
-        }
         return dict(zip(self.nets, self._all.run(inputs)[_NETS], strict=True))
 
     def waves(self, before: _Values, after: _Values) -> Iterator[_Values]:

@@ -19,7 +19,7 @@ from fmacost.sim.operation import Operation
 from fmacost.sim.reference import compute
 from fmacost.sim.stimuli import sampled
 
-_STATE, _NEXT = "registers", "registers_next"  # ports of the logic between the registers
+STATE, NEXT = "registers", "registers_next"  # ports of the logic between the registers
 _GAPS = 4  # one cycle in so many has no operation
 _PER_REGION = 200  # vectors of each region of sim.stimuli that streams are drawn from
 
@@ -42,23 +42,23 @@ def simulate(netlist: Netlist, inputs: Mapping[str, Planes], seed: int = 0) -> d
     ValueError
         If a port is missing or unknown, or its planes have the wrong type or shape.
     """
-    program = Program.compile(_logic(netlist))
+    program = Program.compile(between_registers(netlist))
     cycles, _, words = next(iter(inputs.values())).shape
     rng = np.random.default_rng(seed)
-    state = rng.integers(0, 1 << 64, (program.inputs[_STATE], words), np.uint64)
+    state = rng.integers(0, 1 << 64, (program.inputs[STATE], words), np.uint64)
     outputs = {
         name: np.empty((cycles, len(nets), words), np.uint64)
         for name, nets in netlist.outputs.items()
     }
     for cycle in range(cycles):
-        made = program.run({name: p[cycle] for name, p in inputs.items()} | {_STATE: state})
-        state = made.pop(_NEXT)
+        made = program.run({name: p[cycle] for name, p in inputs.items()} | {STATE: state})
+        state = made.pop(NEXT)
         for name, planes in made.items():
             outputs[name][cycle] = planes
     return outputs
 
 
-def _logic(netlist: Netlist) -> Netlist:
+def between_registers(netlist: Netlist) -> Netlist:
     """Return what happens within a cycle: registers lose their clock, which cuts them in two.
 
     Their outputs become an input port; what they take over becomes an output port.
@@ -81,8 +81,8 @@ def _logic(netlist: Netlist) -> Netlist:
     inputs = {name: nets for name, nets in netlist.inputs.items() if name != netlist.clock}
     return Netlist(
         netlist.name,
-        inputs | {_STATE: tuple(state)},
-        netlist.outputs | {_NEXT: tuple(following)},
+        inputs | {STATE: tuple(state)},
+        netlist.outputs | {NEXT: tuple(following)},
         tuple(cells),
         {name: replace(kind, clock=None) for name, kind in netlist.library.items()},
     )

@@ -14,7 +14,7 @@ Three kinds are made here, the same for the same seed; a fourth is read from a f
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -69,10 +69,21 @@ def make_stream(name: str, operation: Operation, vectors: int, seed: int = 0) ->
     return dict(zip(operation.input_widths, [*operands, *random], strict=True))
 
 
-def read_stream(path: Path, operation: Operation) -> Stream:
+def accumulating(stream: Stream) -> Stream:
+    """Return a stream of an FMA for its processing element: ``clear`` before every ``RUN`` steps.
+
+    The addends are not used: they are the sums.
+    """
+    steps = np.arange(len(stream["a"]))
+    clear = (steps % RUN == 0).astype(np.uint64)
+    return {"a": stream["a"], "b": stream["b"], "clear": clear}
+
+
+def read_stream(path: Path, operation: Operation, *, accumulates: bool = False) -> Stream:
     """Read a stream from a ``.npy`` file of integer codes, shape (vectors, operands).
 
-    The columns are the input ports in their order, random bits last.
+    The columns are the input ports in their order, random bits last; where the operation
+    ``accumulates`` in a processing element they are ``a``, ``b`` and ``clear``.
 
     Raises
     ------
@@ -80,7 +91,9 @@ def read_stream(path: Path, operation: Operation) -> Stream:
         If the file is missing, too large or no such array, or a code is out of range.
     """
     array = _load(path)
-    names = operation.input_widths
+    names: Mapping[str, int] = operation.input_widths
+    if accumulates:
+        names = {"a": names["a"], "b": names["b"], "clear": 1}
     if array.ndim != 2 or array.shape[1] != len(names) or len(array) < 2:
         raise StreamError(
             f"{path}: {operation} needs at least 2 vectors of {len(names)} codes "

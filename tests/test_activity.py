@@ -271,12 +271,12 @@ def _miss_late_changes(patch: pytest.MonkeyPatch) -> None:
 
 
 def _forget_the_last_step(patch: pytest.MonkeyPatch) -> None:
-    true_settle = activity._Machine.settle
+    true_planes = activity._planes
 
-    def settle(self: Any, codes: Any) -> Any:
-        return true_settle(self, {name: port[:-1] for name, port in codes.items()})
+    def planes(netlist: Netlist, codes: Any, at: slice) -> Any:
+        return true_planes(netlist, codes, slice(at.start, at.stop - 1))
 
-    patch.setattr(activity._Machine, "settle", settle)
+    patch.setattr(activity, "_planes", planes)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from fmacost.hw import breakdown as hw_breakdown
 from fmacost.hw.architecture import DEFAULT_ARCHITECTURE, Architecture
 from fmacost.hw.breakdown import (
     Stage,
+    described_unit,
     module_transistors,
     parse_architecture,
     stage_of,
@@ -27,8 +28,10 @@ from fmacost.reports.cli import run
 from fmacost.reports.commands import studies
 from fmacost.reports.measure import Measured
 from fmacost.reports.row import Proof, Row
+from fmacost.sim.check import verify
 from fmacost.sim.operation import Kind, parse_unit
 from tests.test_row import make_row
+from tests.units import assert_exact
 
 CMOS = TECHNOLOGIES["cmos"]
 FLOAT = {"decode": 100, "significand multiply": 300, "exponent add": 100, "align": 500}
@@ -252,6 +255,18 @@ def test_a_tree_has_a_final_adder_or_says_that_it_needs_none() -> None:
     assert min(stages.values()) > 0
     serial = Architecture(multiplier="baugh-wooley", reduction="serial")
     assert stage_transistors(unit, CMOS, architecture=serial, timeout_s=60)[Stage.FINAL_ADD] == 0
+
+
+@pytest.mark.parametrize(
+    "unit", ["fma:e2m1fn", "fma:int2+int4", "mul:e1m1f", "add:e2m1fn", "fma:e2m1fn+fixed6.4"]
+)
+def test_the_described_unit_is_exact_and_each_cell_has_its_stage(unit: str) -> None:
+    operation = parse_unit(unit)
+    netlist, stages = described_unit(operation, Architecture(normalise="lza"), timeout_s=60)
+    assert_exact(operation, verify(operation, netlist))
+    assert stages.keys() == {cell.name for cell in netlist.cells}
+    mapped = stage_transistors(operation, CMOS, timeout_s=60)
+    assert set(mapped) <= {*stages.values(), Stage.FINAL_ADD}
 
 
 @pytest.mark.slow

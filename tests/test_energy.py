@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from fmacost.hw.characterisation import Arc, Characterisation, Edge, Linear
+from fmacost.hw.pe import processing_element
 from fmacost.hw.power import energy_fj, switched_capacitance
 from fmacost.hw.technology import TECHNOLOGIES, get_technology
 from fmacost.reports.cli import run
 from fmacost.reports.energy import Source, measure_energy
 from fmacost.reports.metrics import metric
-from fmacost.sim.activity import replay
+from fmacost.sim.activity import replay, replay_cycles
 from fmacost.sim.operation import parse_unit
 from fmacost.sim.streams import STREAMS, make_stream
 from tests import fake_hw
@@ -33,10 +34,27 @@ INVENTED = replace(
         corner="invented",
         voltage_v=2.0,
         fo4_ps=1.0,
-        capacitance_ff={"INV": {"A": 1.0}, "MUX2": {"A": 1.0, "B": 1.0, "S": 2.0}},
-        arcs={"INV": (ARC,), "MUX2": tuple(replace(ARC, source=pin) for pin in ("A", "B", "S"))},
-        leakage_nw={"MUX2": 0.25},
-        output_energy_fj={"MUX2": {"Y": 0.5}},
+        capacitance_ff={
+            "INV": {"A": 1.0},
+            "AND2": {"A": 1.0, "B": 1.0},
+            "MUX2": {"A": 1.0, "B": 1.0, "S": 2.0},
+            "DFF": {"D": 3.0, "CLK": 5.0},
+        },
+        arcs={
+            "INV": (ARC,),
+            "AND2": tuple(replace(ARC, source=pin) for pin in ("A", "B")),
+            "MUX2": tuple(replace(ARC, source=pin) for pin in ("A", "B", "S")),
+            "DFF": (replace(ARC, source="CLK", sink="Q"),),
+        },
+        leakage_nw={"INV": 0.25, "AND2": 0.25, "MUX2": 0.25, "DFF": 2.0},
+        output_energy_fj={
+            "INV": {"Y": 0.5},
+            "AND2": {"Y": 0.5},
+            "MUX2": {"Y": 0.5},
+            "DFF": {"Q": 11.0},
+        },
+        input_energy_fj={"DFF": {"D": 13.0, "CLK": 17.0}},
+        setup_ps={"DFF": 1.0},
     ),
 )
 
@@ -111,6 +129,63 @@ def test_a_stream_from_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert row["switched_capacitance"] == pytest.approx(spent.total / 39)
 
 
+@pytest.mark.parametrize("options", [("--pipeline", "2"), ("--pe",)])
+def test_registers_and_clock_are_columns_of_their_own(
+    options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = rows_of(capsys, "fma:int2", "-t", "invented", "-t", "cmos", *options)
+    assert len(rows) == 6
+    for row in rows:
+        count = row["flip_flops"]
+        assert count > 4
+        assert row["latency_cycles"] == 2
+        names = ["input", "net", "internal", "register", "clock"]
+        if row["technology"] == "cmos":
+            names.remove("internal")
+            parts = [row[f"{name}_capacitance"] for name in names]
+            assert row["clock_capacitance"] == pytest.approx(count * 2 * 0.7)
+            assert row["switched_capacitance"] == pytest.approx(sum(parts))
+        else:
+            parts = [row[f"{name}_energy_fj"] for name in names]
+            assert row["clock_energy_fj"] == count * 2 * (5 * 2 + 17)  # V is 2
+            assert row["energy_fj"] == pytest.approx(sum(parts))
+            assert row["leakage_nw"] == pytest.approx(0.25 * (row["cells"] - count) + 2 * count)
+        assert all(part > 0 for part in parts)
+
+
+def test_streams_of_processing_elements_from_files(capsys: pytest.CaptureFixture[str]) -> None:
+    codes = np.array([[1, 1, 1], [3, 1, 0], [3, 2, 0], [2, 1, 1], [1, 3, 0]] * 3)
+    np.save("mine.npy", codes)
+    (row,) = rows_of(capsys, "fma:int2", "--pe", "--stream", "mine.npy")
+    operation = parse_unit("fma:int2")
+    cmos = get_technology("cmos")
+    netlist = processing_element(operation, fake_hw.build(operation, cmos), cmos)
+    stream = dict(zip(("a", "b", "clear"), codes.T.astype(np.uint64), strict=True))
+    toggles = replay_cycles(netlist, stream, [0], 2).toggles
+    spent = switched_capacitance(netlist, cmos, toggles)
+    assert row["stream_vectors"] == 15
+    assert row["switched_capacitance"] == pytest.approx(spent.total / 12, abs=1e-6)
+
+
+def test_glitches_between_registers(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("fma:int2", "--pipeline", "1", "--stream", "uniform")
+    (settled,), (moving,) = (rows_of(capsys, *options, *more) for more in ((), ("--glitches",)))
+    surplus = moving["switched_capacitance"] - settled["switched_capacitance"]
+    assert moving["glitch_capacitance"] == pytest.approx(surplus) != 0
+    assert moving["clock_capacitance"] == settled["clock_capacitance"]
+
+
+def test_notes_of_clocked_units(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["-q", "energy", "fma:e1m1f", "--pe"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "at the two edges of a cycle" in text
+    assert "stays what it is until the next clear" in text
+    assert run(["-q", "energy", "fma:int2", "--pipeline", "1"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "no registers" not in text
+    assert "until the next clear" not in text
+
+
 def test_the_table_says_what_it_means(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["energy", "fma:e1m1f", "fma:int2", "-t", "cmos", "-t", "invented"]) == 0
     out = capsys.readouterr().out
@@ -170,6 +245,14 @@ def test_a_wrong_netlist_is_exit_code_1(
         (["mul:int2", "-t", "sky"], "unknown technology 'sky'"),
         (["mul:int2", "--export-csv", "none/x.csv"], r"cannot write none/x\.csv"),
         (["mul:sum"], "unknown format 'sum'"),
+        (["mul:int2", "--pe"], "mul:int2 cannot accumulate"),
+        (["fma:int2", "--pe", "--pipeline", "1"], "--pe takes no --pipeline"),
+        (["mul:int2", "--pipeline", "40"], r"--pipeline must be in 0\.\.32, not 40"),
+        (["mul:int2", "--pipeline", "1", "-t", "cmos2"], "cmos2 has no flip-flop"),
+        (["mul:int2", "--pipeline", "5", "--vectors", "6"], "6 vectors are too few.* at least 7"),
+        (["fma:int2", "--pe", "--vectors", "3"], "3 vectors are too few.* at least 4"),
+        (["fma:int2", "--pe", "--stream", "three.npy"], r"codes of clear must be in 0\.\.0x1"),
+        (["fma:int2", "--pe", "--stream", "never.npy"], r"never\.npy: clear is never 1"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line_and_exit_code_2(
@@ -180,6 +263,7 @@ def test_what_cannot_be_asked_is_one_line_and_exit_code_2(
 ) -> None:
     Path("text.npy").write_text("1 2\n3 4\n")
     np.save("three.npy", np.array([[1, 2, 3], [3, 2, 1]]))
+    np.save("never.npy", np.array([[1, 2, 0]] * 9))
     assert run(["energy", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -187,6 +271,17 @@ def test_what_cannot_be_asked_is_one_line_and_exit_code_2(
     assert captured.err.count("\n") == 1
     assert re.search(message, captured.err)
     assert hardware.calls == 0
+
+
+def test_a_clock_without_energy_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert INVENTED.characterisation is not None
+    poor = replace(INVENTED.characterisation, input_energy_fj={"DFF": {"D": 1.0}})
+    known = {**TECHNOLOGIES, "invented": replace(INVENTED, characterisation=poor)}
+    monkeypatch.setattr("fmacost.hw.technology.TECHNOLOGIES", known)
+    assert run(["-q", "energy", "fma:int2", "-t", "invented", "--pe"]) == 2
+    assert "technology invented: no energy of a clock in DFF" in capsys.readouterr().err
 
 
 def test_a_cell_without_energy_is_named(

@@ -186,6 +186,8 @@ def test_a_path_by_hand() -> None:
     assert [(arrival.cell, arrival.type) for arrival in path] == [("0", "NAND2"), ("1", "XOR2")]
     assert path[0].fo4 == pytest.approx(nand / FO4_TAU)
     assert path[1].fo4 == pytest.approx((nand + 6 + OUTPUT_LOAD) / FO4_TAU)
+    assert [(arrival.source, arrival.sink) for arrival in path] == [("A", "Y"), ("A", "Y")]
+    assert [arrival.load for arrival in path] == pytest.approx([11 / 3 + 2, OUTPUT_LOAD])
     assert delay_fo4(circuit, CMOS) == path[1].fo4
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fmacost.reports.clocked import read_registers
 from fmacost.reports.commands.shared import (
     TOOL_FAILED,
     check_plot,
@@ -35,7 +36,9 @@ from fmacost.reports.options import (
     NoCache,
     Objective,
     ObjectiveName,
+    PipelineRanks,
     PlotFile,
+    ProcessingElement,
     Quiet,
     TechnologyNames,
     TimeoutSeconds,
@@ -115,8 +118,17 @@ def breakdown(
     epilog=epilog(
         "fmacost energy fma:int8+int32 fma:e4m3fn\n"
         "fmacost energy fma:e4m3fn --stream gaussian --glitches --vectors 100000\n"
-        "fmacost energy mul:int8 --stream operands.npy",
-        ("toggles", "energy_fj", "switched_capacitance", "ratio_energy", "leakage_nw"),
+        "fmacost energy mul:int8 --stream operands.npy\n"
+        "fmacost energy fma:int8+int32 fma:e4m3fn+fp32 -t nangate45 --pe",
+        (
+            "toggles",
+            "register_energy_fj",
+            "clock_energy_fj",
+            "energy_fj",
+            "switched_capacitance",
+            "ratio_energy",
+            "leakage_nw",
+        ),
     )
 )
 def energy(
@@ -139,6 +151,8 @@ def energy(
     glitches: Annotated[
         bool, typer.Option("--glitches", help="Count glitches too, by a unit-delay model.")
     ] = False,
+    pipeline: PipelineRanks = None,
+    pe: ProcessingElement = False,
     objective: ObjectiveName = Objective.AREA,
     effort: EffortName = Effort.NORMAL,
     jobs: Jobs = None,
@@ -161,16 +175,21 @@ def energy(
 
     operations = read_units(units)
     sources = energies.parse_sources(stream or energies.BUILT_IN, vectors, seed)
-    energies.check_files(sources, operations)
     technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1])
+    registers = read_registers(pipeline, pe, operations, technologies)
+    for source in sources:
+        for operation in operations:
+            source.check(operation, registers)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     terminal = Terminal(quiet or bool(context.obj))
     settings = Settings(
         objective=objective, effort=effort, seed=seed, jobs=jobs, timeout_s=timeout_s,
-        with_netlist=True,
+        with_netlist=True, registers=registers,
     )  # fmt: skip
     measured = measure_all(operations, technologies, settings, not no_cache, terminal)
-    found = energies.measure_all(measured, operations, technologies, sources, glitches=glitches)
+    found = energies.measure_all(
+        measured, operations, technologies, sources, registers=registers, glitches=glitches
+    )
     notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
     records = energies.records(found)
     if json:

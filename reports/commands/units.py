@@ -46,7 +46,9 @@ from fmacost.reports.options import (
     NoCache,
     Objective,
     ObjectiveName,
+    PipelineRanks,
     PlotFile,
+    ProcessingElement,
     Quiet,
     Seed,
     TechnologyNames,
@@ -184,15 +186,8 @@ def synth(
             show_default=False,
         ),
     ] = None,
-    pipeline: Annotated[
-        int | None,
-        typer.Option(
-            metavar="RANKS", help="Ranks of registers inside, 0 to 32.", show_default=False
-        ),
-    ] = None,
-    pe: Annotated[
-        bool, typer.Option("--pe", help="With the registers of a processing element.")
-    ] = False,
+    pipeline: PipelineRanks = None,
+    pe: ProcessingElement = False,
     clock_ps: ClockPs = None,
     quiet: Quiet = False,
 ) -> None:
