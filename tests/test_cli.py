@@ -26,7 +26,7 @@ from tests.test_compare import make_comparison
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = (
     "compare", "synth", "verify", "explain", "formats", "technologies", "doctor", "cache",
-    "breakdown", "ablate", "energy", "accumulators", "curve", "calibrate", "diff",
+    "breakdown", "ablate", "energy", "path", "accumulators", "curve", "calibrate", "diff",
     "sweep", "merge", "report",
 )  # fmt: skip
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fmacost.reports.clocked import read_registers
+from fmacost.reports.clocked import check_clocks, read_registers
 from fmacost.reports.commands.shared import (
     TOOL_FAILED,
     check_plot,
@@ -26,6 +26,7 @@ from fmacost.reports.measure import (
 from fmacost.reports.options import (
     DEFAULT_TECHNOLOGIES,
     AsJson,
+    ClockPs,
     Effort,
     EffortName,
     ExportCsv,
@@ -111,6 +112,70 @@ def breakdown(
         from fmacost.reports.plots.live import draw_breakdown
 
         write_output(plot, draw_breakdown(found, plot.suffix.lower()))
+    leave(measured, terminal)
+
+
+@app.command(
+    epilog=epilog(
+        "fmacost path fma:e4m3fn\n"
+        "fmacost path fma:e4m3fn -t nangate45 --clock-ps 1500\n"
+        "fmacost path fma:int8+int32 --technology sky130hd --objective delay --export-csv path.csv",
+        ("stage", "fan_out", "load_ff", "slew_ps", "increment_ps", "arrival_ps", "likeness"),
+    )
+)
+def path(
+    context: typer.Context,
+    *,
+    units: UnitTexts,
+    technology: TechnologyNames = None,
+    objective: ObjectiveName = Objective.AREA,
+    clock_ps: ClockPs = None,
+    effort: EffortName = Effort.NORMAL,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    json: AsJson = False,
+    export_json: ExportJson = None,
+    export_csv: ExportCsv = None,
+    export_md: ExportMd = None,
+    export_tex: ExportTex = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show the critical path of units cell by cell, and what each stage takes. Default: cmos."""
+    from fmacost.reports import path as paths
+    from fmacost.reports import tables
+
+    operations = read_units(units)
+    terminal = Terminal(quiet or bool(context.obj))
+    store = open_cache(not no_cache, terminal)
+    technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
+    exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
+    paths.check_delays(technologies)
+    check_clocks(clock_ps, objective, technologies)
+    settings = Settings(
+        objective=objective if clock_ps is None else "clock", clock_ps=clock_ps,
+        effort=effort, jobs=jobs, timeout_s=timeout_s, with_netlist=True,
+    )  # fmt: skip
+    measured = measure_all(operations, technologies, settings, not no_cache, terminal)
+    pairs = [(operation, technology) for operation in operations for technology in technologies]
+    found = [
+        paths.critical_path(operation, technology, made.row, made.netlist, timeout_s=timeout_s)
+        for (operation, technology), made in zip(pairs, measured, strict=True)
+        if made.netlist is not None
+    ]
+    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    records = [each.to_json() for each in found]
+    if json:
+        notify_all(notes, terminal)
+        write_json(records, terminal)
+    else:
+        for each in found:
+            terminal.show(*paths.shown(each))
+        notes += paths.path_notes(found)
+        terminal.show(tables.row_notes([m.row for m in measured], notes))
+    flat = [line for each in found for line in each.records()]
+    for export in exports:
+        write_exports([export], records if export.kind == "json" else flat)
     leave(measured, terminal)
 
 
