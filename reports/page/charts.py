@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 VEGA_LITE = "6.4"  # of those that vl-convert has, the one that Altair writes
 WIDE, HALF, NARROW = 944, 448, 324  # px of a figure on a wide page, of one of two there, on a phone
 _MOST_BARS = 40
-_MOST_LABELS = 12
 _SHADES = 6  # of blue and of grey in the style sheet
 _CHARACTER = 6.5  # px, of a label of 12 px
 _FONT = "Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
@@ -183,7 +182,6 @@ def _bars(values: Values, series: Sequence[Series], width: int) -> "altair.TopLe
     labels = 0 if is_narrow else _extent(v["unit"] for v in values)
     room = _CHARACTER * max(len(v["label"]) for v in values) + 10
     largest = max(v["size"] for v in values) or 1
-    step = 44 if is_narrow else 26
     across = alt.X(
         "size:Q", title=None, axis=None, scale=alt.Scale(
             domain=[0, largest], range=[0, max(width - labels - room, 40)], nice=False
@@ -196,7 +194,7 @@ def _bars(values: Values, series: Sequence[Series], width: int) -> "altair.TopLe
         alt.Tooltip("unit:N"), alt.Tooltip("label:N", title="size"),
         alt.Tooltip("tip:N", title="more"),
     ]  # fmt: skip
-    lift = 10 if is_narrow else 0
+    lift = _lift(width)
     isbar, ishead = "isValid(datum.unit)", "isValid(datum.head)"
     bars = (
         base.transform_filter(isbar)
@@ -208,16 +206,34 @@ def _bars(values: Values, series: Sequence[Series], width: int) -> "altair.TopLe
         .mark_text(align="left", dx=6, dy=lift)
         .encode(x=across, text="label:N")
     )
-    names = (
-        base.transform_filter(isbar)
-        .mark_text(align="left", dy=-10, color="var(--muted)") if is_narrow else
-        base.transform_filter(isbar).mark_text(align="right", dx=-8, color="var(--ink)")
-    ).encode(x=alt.value(0), text="unit:N")  # fmt: skip
+    names = _names(base.transform_filter(isbar), width)
     heads = base.transform_filter(ishead).mark_text(
         align="left", dy=10 if is_narrow else 4, fontWeight=600, color="var(--ink)"
     ).encode(x=alt.value(0), text="head:N")  # fmt: skip
     made = alt.layer(heads, bars, names, shown, data=alt.InlineData(places))
-    return _finish(made.properties(width=width - labels - 4, height=alt.Step(step)))
+    return _finish(made.properties(width=width - labels - 4, height=_step(width)))
+
+
+def _names(base: "altair.Chart", width: int) -> "altair.Chart":
+    """Return the names of bars: at their left, on a narrow page above."""
+    import altair as alt
+
+    if width == NARROW:
+        texts = base.mark_text(align="left", dy=-10, color="var(--muted)")
+    else:
+        texts = base.mark_text(align="right", dx=-8, color="var(--ink)")
+    return texts.encode(x=alt.value(0), text="unit:N")
+
+
+def _lift(width: int) -> int:
+    """Return by how many px a bar is below the middle of its step."""
+    return 10 if width == NARROW else 0
+
+
+def _step(width: int) -> "altair.Step":
+    import altair as alt
+
+    return alt.Step(44 if width == NARROW else 26)
 
 
 def _ratios(comparison: Comparison) -> Iterator[Chart]:
@@ -305,11 +321,15 @@ def _stage_colours(names: Iterable[str]) -> Iterator[Series]:
 
 
 def _stacked(values: Values, series: Sequence[Series], width: int) -> "altair.TopLevelMixin":
+    """Return a bar of each unit, cut into series; names as in ``_bars``."""
     import altair as alt
 
-    labels = _extent(v["unit"] for v in values)
-    y = alt.Y("unit:N", sort=None, title=None, axis=_names_axis(labels))
-    x = alt.X(
+    is_narrow = width == NARROW
+    units = list(dict.fromkeys(v["unit"] for v in values))
+    labels = 0 if is_narrow else _extent(units)
+    places = [{**v, "place": units.index(v["unit"])} for v in values]
+    down = alt.Y("place:O", title=None, axis=None, scale=alt.Scale(padding=0))
+    across = alt.X(
         "sum(transistors):Q", title=None, stack="zero",
         axis=alt.Axis(format=",d", tickCount=max(width // 140, 2), grid=True),
     )  # fmt: skip
@@ -318,11 +338,14 @@ def _stacked(values: Values, series: Sequence[Series], width: int) -> "altair.To
         alt.Tooltip("label:N", title="transistors"), alt.Tooltip("share:N"),
     ]  # fmt: skip
     bars = (
-        alt.Chart(alt.InlineData(values))
-        .mark_bar(height={"band": 0.72}, stroke="var(--paper)", strokeWidth=1)
-        .encode(x=x, y=y, color=_colour(series), order="order:Q", tooltip=tips)
+        alt.Chart(alt.InlineData(places))
+        .mark_bar(height=18, yOffset=_lift(width), stroke="var(--paper)", strokeWidth=1)
+        .encode(x=across, y=down, color=_colour(series), order="order:Q", tooltip=tips)
     )
-    return _finish(bars.properties(width=width - labels - 24, height=alt.Step(26)))
+    heads = alt.InlineData([{"place": i, "unit": unit} for i, unit in enumerate(units)])
+    names = _names(alt.Chart(heads).encode(y=down), width)
+    made = alt.layer(bars, names).properties(width=width - labels - 24, height=_step(width))
+    return _finish(made)
 
 
 def _delays(contents: Contents, technology: str) -> Iterator[Chart]:
@@ -375,29 +398,85 @@ def _scatter(
 ) -> "altair.TopLevelMixin":
     import altair as alt
 
-    across = alt.X(
-        "delay:Q", title=f"delay, {slowness}", **_logarithmic(v["delay"] for v in values)
-    )
-    up = alt.Y("size:Q", title=None, **_logarithmic(v["size"] for v in values))
+    plot, height = width - 70, 320
+    x, y = (_domain(v[field] for v in values) for field in ("delay", "size"))
+    across = alt.X("delay:Q", title=f"delay, {slowness}", **_logarithmic(x))
+    up = alt.Y("size:Q", title=None, **_logarithmic(y))
     tips = [
         alt.Tooltip("unit:N"), alt.Tooltip("label:N", title="size"),
         alt.Tooltip("slow:N", title="delay"), alt.Tooltip("tip:N", title="more"),
     ]  # fmt: skip
-    base = alt.Chart(alt.InlineData(values)).encode(x=across, y=up, color=_colour(series))
-    made = [base.mark_point(filled=True, size=80, opacity=1).encode(tooltip=tips)]
-    if width == WIDE and len(values) <= _MOST_LABELS:
-        for i, one in enumerate(series):
-            texts = base.transform_filter(alt.datum.series == one.name)
-            made.append(texts.mark_text(dy=-13 if i % 2 else 14, fontSize=11).encode(text="unit:N"))
-    return _finish(alt.layer(*made).properties(width=width - 70, height=320))
+    points = [(_part(v["delay"], x) * plot, (1 - _part(v["size"], y)) * height) for v in values]
+    sides = place_labels(points, [v["unit"] for v in values], plot)
+    placed = [{**v, "side": side} for v, side in zip(values, sides, strict=True)]
+    base = alt.Chart(alt.InlineData(placed)).encode(x=across, y=up)
+    made = [
+        base.mark_point(filled=True, size=80, opacity=1).encode(color=_colour(series), tooltip=tips)
+    ]
+    for side, (dx, dy, align) in _SIDES.items():
+        texts = base.transform_filter(alt.datum.side == side).mark_text(
+            dx=dx, dy=dy, align=align, fontSize=11
+        )
+        made.append(texts.encode(text="unit:N"))
+    return _finish(alt.layer(*made).properties(width=plot, height=height))
 
 
-def _logarithmic(values: Iterable[float]) -> dict[str, Any]:
-    """Return scale and axis of quantities of which the smallest may be 0."""
+# Where a label may be, by its distance from the point and its alignment, the first that is free.
+_SIDES = {
+    "below": (0, 14, "center"),
+    "above": (0, -13, "center"),
+    "right": (10, 0, "left"),
+    "left": (-10, 0, "right"),
+}
+_SHIFTS = {"left": 0.0, "center": 0.5, "right": 1.0}
+
+
+def place_labels(
+    points: Sequence[tuple[float, float]], texts: Sequence[str], width: float
+) -> list[str]:
+    """Return the side of each point where its label hides no other; empty where there is none.
+
+    Parameters
+    ----------
+    points : in px, right and down
+    width : that labels must not leave, px
+    """
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in points]
+    sides = []
+    for (x, y), text in zip(points, texts, strict=True):
+        size = _CHARACTER * 11 / 12 * len(text)
+        for side, (dx, dy, align) in _SIDES.items():
+            left = x + dx - _SHIFTS[align] * size
+            box = (left, y + dy - 6, left + size, y + dy + 6)
+            if left >= 0 and box[2] <= width and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                sides.append(side)
+                break
+        else:
+            sides.append("")
+    return sides
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _domain(values: Iterable[float]) -> tuple[float, float]:
+    """Return the ends of a logarithmic axis."""
+    known = [value for value in values if value > 0] or [1.0]
+    return min(known) / 1.15, max(known) * 1.15
+
+
+def _part(value: float, domain: tuple[float, float]) -> float:
+    """Return how far along a logarithmic axis a value is, 0 ... 1."""
+    low, high = map(math.log, domain)
+    return (math.log(max(value, domain[0])) - low) / (high - low)
+
+
+def _logarithmic(domain: tuple[float, float]) -> dict[str, Any]:
     import altair as alt
 
-    known = [value for value in values if value > 0] or [1.0]
-    low, high = min(known) / 1.12, max(known) * 1.12
+    low, high = domain
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = [digit * 10.0**power for power in powers for digit in (1, 2, 3, 5, 7)]
     return {

@@ -27,8 +27,8 @@ _COLUMNS = (
     "unit", "technology", "accumulator", "cells", "gates_ge", "transistors", "ratio_transistors",
     "area_um2", "ratio_area", "logic_depth", "delay_fo4", "delay_ps", "ratio_delay", "energy_fj",
     "ratio_energy", "leakage_nw", "flip_flops", "latency_cycles", "period_fo4", "period_ps",
-    "fmax_ghz", "clock_ps", "slack_ps", "objective", "effort", "candidates", "recipe",
-    "architecture", "verification",
+    "fmax_ghz", "clock_ps", "slack_ps", "objective", "effort", "verification", "candidates",
+    "recipe", "architecture",
 )  # fmt: skip
 _HEADLINE = ("unit", "technology", "gates_ge", "transistors", "area_um2", "delay_fo4", "delay_ps",
              "energy_fj", "verification")  # fmt: skip
@@ -38,6 +38,7 @@ _DETAILS = (
     "candidates", "versions",
 )  # fmt: skip
 _OF_STAGES = ("stages", "groups", "stages_sum", "saved_by_flattening")
+_SAID_ABOVE = ("objective", "effort")  # among the facts, where it is the same for all rows
 _MOST_NAMED = 4  # units in the sentence of a page that compares no formats
 _SHOWN_HEADLINE = 12
 
@@ -369,7 +370,11 @@ def _heading(declared: Metric, text: str = "") -> Heading:
 def _present(known: Iterable[Known], names: Iterable[str]) -> tuple[Metric, ...]:
     """Return the metrics that a row has."""
     found = [one.record for one in known]
-    return tuple(m for m in map(metric, names) if any(m.value(r) is not None for r in found))
+    present = (m for m in map(metric, names) if any(m.value(r) is not None for r in found))
+    return tuple(
+        m for m in present
+        if m.name not in _SAID_ABOVE or len({m.value(r) for r in found}) > 1
+    )  # fmt: skip
 
 
 def _table(known: Sequence[Known], names: Iterable[str]) -> Table:
@@ -465,7 +470,7 @@ def _ports(unit: str) -> tuple[tuple[str, ...], str]:
     except (OperationError, FormatError):
         return (), ""
     named = zip(operation.input_widths, operation.inputs, strict=True)
-    return tuple(f"{name}: {fmt.name}" for name, fmt in named), f"result: {operation.result.name}"
+    return tuple(f"{name} {fmt.name}" for name, fmt in named), operation.result.name
 
 
 def _target(row: Row) -> str:
@@ -477,9 +482,10 @@ def _unit_facts(known: Sequence[Known]) -> Iterator[tuple[str, tuple[str, ...]]]
     for declared in _present(known, _DETAILS):
         yield declared.heading, tuple(declared.text(one.record) for one in known)
     proofs = [one.row.verification for one in known]
-    yield "method", tuple(proof.method for proof in proofs)
-    yield "inputs compared", tuple(show_count(proof.compared) for proof in proofs)
-    yield "of them differ", tuple(show_count(proof.mismatches) for proof in proofs)
+    yield (
+        "verified",
+        tuple(f"{p.method}, {p.compared:,} inputs, {p.mismatches:,} differ" for p in proofs),
+    )
     for region in dict.fromkeys(name for proof in proofs for name in proof.regions):
         yield f"in region {region}", tuple(show_count(p.regions.get(region, 0)) for p in proofs)
 
