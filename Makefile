@@ -37,7 +37,8 @@ $(stamp): pyproject.toml constraints.txt $(moved)
 
 report: setup ## int8 against fp8 e4m3: the main job; ends with the path of a page
 	@$(py) -m fmacost compare int8 e4m3fn
-	@$(py) -m fmacost --quiet report int8 e4m3fn -o report
+	@$(py) -m fmacost --quiet report int8 e4m3fn -o report \
+	    $(addprefix --widths ,$(wildcard docs/studies/widths.csv))
 
 test: setup ## the tests; with SLOW=1 the slow ones too, with SLOW=only just those
 	$(py) -m pytest $(PYTEST_FLAGS) \

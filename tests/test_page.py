@@ -30,6 +30,20 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>"
+PATH: dict[str, Any] = {
+    "path_start": "a[3]",
+    "path_end": "result[0]",
+    "path": [
+        {"stage": "decode", "cell_type": "INV", "from_pin": "A", "to_pin": "Y", "fan_out": 2,
+         "increment_fo4": 1.0, "arrival_fo4": 1.0},
+        {"stage": "add", "cell_type": "NAND2", "from_pin": "B", "to_pin": "Y", "fan_out": 1,
+         "increment_fo4": 3.0, "arrival_fo4": 4.0},
+    ],
+    "path_stages": [
+        {"stage": "decode", "cells": 1, "increment_fo4": 1.0},
+        {"stage": "add", "cells": 1, "increment_fo4": 3.0},
+    ],
+}  # fmt: skip
 STAGES = {"decode": 100, "significand multiply": 300, "exponent add": 100, "round": 0, "add": 500}
 
 
@@ -96,12 +110,36 @@ def test_stages_join_the_row_that_they_are_of() -> None:
     assert make_contents([*contents.records, *contents.stages]) == contents
 
 
+def test_paths_join_the_row_that_they_are_of() -> None:
+    row = make_row().to_json()
+    contents = make_contents([row, {**row, **PATH}])
+    (unit,) = contents.units
+    (path,) = unit.paths
+    assert path.title == "cmos: from a[3] to result[0], 4 FO4 through 2 cells"
+    assert [(name, share) for name, _, _, share in path.stages] == [("decode", 0.25), ("add", 0.75)]
+    assert path.steps[1] == ("add", "NAND2", "B → Y", "1", "3", "4")
+    assert contents.records == [row]
+    assert make_contents([*contents.records, *contents.paths]) == contents
+
+
+def test_widths_are_put_side_by_side() -> None:
+    sizes = {"fma:int2": 10, "fma:e1m0f": 20, "fma:int3": 30, "fma:e1m1f": 90, "fma:int4": 5}
+    table = [{"unit": unit, "transistors": size} for unit, size in sizes.items()]
+    (panel,) = make_contents([make_row().to_json()], table).widths
+    assert panel.widths == [2, 3]
+
+
 @pytest.mark.parametrize(
     ("record", "message"),
     [
         ({"unit": "fma:int8"}, "row 1 is no cost row: schema is missing"),
         ({**make_row().to_json(), "stages": {"add": -1}}, "stages must be counts of transistors"),
         ({**make_row().to_json(), "stages": [1]}, "stages must be counts of transistors"),
+        ({**make_row().to_json(), "path": [1]}, "path and path_stages must be lists of objects"),
+        (
+            {**make_row().to_json(), **PATH, "path_stages": [{"stage": "add", "cells": "1"}]},
+            "cells of a path must be a number",
+        ),
     ],
 )
 def test_a_record_that_is_no_row_is_named(record: Mapping[str, Any], message: str) -> None:
@@ -131,6 +169,16 @@ def test_a_technology_that_is_not_here_has_its_name_alone() -> None:
     assert [(t.name, bool(t.facts)) for t in contents.technologies] == [
         ("mine.lib", False), ("cmos", True),
     ]  # fmt: skip
+
+
+def test_labels_hide_no_other() -> None:
+    points = [(100.0, 100.0), (104.0, 100.0), (300.0, 100.0), (995.0, 50.0)]
+    sides = charts.place_labels(points, ["fma:int8+int16"] * 4, 1000)
+    assert sides[0] == sides[2] == "below"
+    assert sides[1] not in ("below", "left")
+    assert sides[3] == "left"
+    crowd = charts.place_labels([(100.0, 100.0)] * 30, ["fma:int8"] * 30, 1000)
+    assert crowd.count("") >= 20
 
 
 # ---- the command ----
@@ -295,7 +343,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = compared("int8", "e4m3fn", unproven="fma:int8+int16")
     rows = [row for row in records if row["technology"] == "cmos"]
     stages = [{**row, "stages": {**STAGES, "align": 50 * i}} for i, row in enumerate(rows)]
-    contents = make_contents(records + stages)
+    widths = [
+        {"unit": f"fma:{name}", "transistors": 50 * i + 20}
+        for i, name in enumerate(("int2", "e1m0f", "int3", "e1m1f", "e2m0f"))
+    ]
+    contents = make_contents([*records, *stages, {**rows[0], **PATH}], widths)
     path = tmp_path_factory.mktemp("page") / "index.html"
     path.write_text(to_html(contents, charts.draw_charts(contents)), encoding="utf-8")
     return path
@@ -307,7 +359,8 @@ class TestInBrowser:
     def test_it_is_silent_and_complete(self, browser: "Browser", report: Path) -> None:
         opened = Opened(browser, report)
         opened.scroll()
-        assert opened.page.locator("figure").count() >= 4
+        for section in ("sizes", "stages", "widths", "delay"):
+            assert opened.page.locator(f"#{section} figure").count() >= 1
         assert opened.is_silent(), (opened.complaints, opened.requests)
 
     def test_columns_sort_both_ways(self, browser: "Browser", report: Path) -> None:
@@ -474,10 +527,14 @@ class TestInBrowser:
             for name in (HOSTILE, "fma:int8", f"{HOSTILE}2")
         ]
         rows[0]["accumulator"] = HOSTILE
-        contents = make_contents([*rows, {**rows[1], "stages": {HOSTILE: 5, "add": 7}}])
-        path = tmp_path / "index.html"
-        path.write_text(to_html(contents, charts.draw_charts(contents)), encoding="utf-8")
-        opened = Opened(browser, path)
+        step = {**PATH["path"][0], "stage": HOSTILE, "cell_type": HOSTILE}
+        path = {**PATH, "path_start": HOSTILE, "path": [step]}
+        contents = make_contents(
+            [*rows, {**rows[1], "stages": {HOSTILE: 5, "add": 7}}, {**rows[1], **path}]
+        )
+        page = tmp_path / "index.html"
+        page.write_text(to_html(contents, charts.draw_charts(contents)), encoding="utf-8")
+        opened = Opened(browser, page)
         opened.page.on("dialog", lambda dialog: opened.complaints.append(dialog.message))
         opened.scroll()
         opened.page.locator(".mark-rect path").first.hover()

@@ -1,8 +1,8 @@
 """The command that makes a page of what the others measure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,10 +30,14 @@ from fmacost.reports.options import (
     TechnologyNames,
     TimeoutSeconds,
 )
-from fmacost.reports.saved import Record, read_rows
+from fmacost.reports.saved import Record, read_rows, read_table
 from fmacost.reports.terminal import Terminal
 
-PAGE, TABLE, STAGES = "index.html", "table", "stages"
+if TYPE_CHECKING:
+    from fmacost.reports.page.contents import Contents
+
+PAGE, TABLE = "index.html", "table"
+STAGES, PATHS, WIDTHS = "stages", "paths", "widths"
 
 app = typer.Typer()
 
@@ -68,6 +72,14 @@ def report(
             show_default=False,
         ),
     ] = None,
+    widths: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Show curves by width too, of what 'sweep widths' exported.",
+            show_default=False,
+        ),
+    ] = None,
     technology: TechnologyNames = None,
     objective: ObjectiveName = Objective.AREA,
     effort: EffortName = Effort.NORMAL,
@@ -88,6 +100,7 @@ def report(
     if bool(what) == bool(saved):
         raise InputError("report needs either units or formats, or saved tables by --from")
     check_charts()
+    by_width = [] if widths is None else read_table(widths)
     terminal = Terminal(quiet or bool(context.obj))
     _make_folder(output)
     measured: list[Measured] = []
@@ -97,9 +110,9 @@ def report(
     else:
         settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
         measured, records = _measure(what or [], technology, settings, not no_cache, terminal)
-    contents = make_contents(records)
+    contents = make_contents(records, by_width)
     page = to_html(contents, draw_charts(contents))
-    for name, rows in ((TABLE, contents.records), (STAGES, contents.stages)):
+    for name, rows in _tables(contents, by_width):
         if rows:
             write_output(output / f"{name}.json", to_json(rows))
     write_output(output / f"{TABLE}.csv", to_csv(contents.records))
@@ -108,13 +121,24 @@ def report(
     leave(measured, terminal)
 
 
+def _tables(
+    contents: "Contents", by_width: Sequence[Record]
+) -> Iterator[tuple[str, Sequence[Record]]]:
+    """Yield the tables that a page is made from."""
+    yield TABLE, contents.records
+    yield STAGES, contents.stages
+    yield PATHS, contents.paths
+    yield WIDTHS, by_width
+
+
 def _make_folder(folder: Path) -> None:
     """Make a folder; raise InputError early if it cannot have the files of a page."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make folder {folder}: {error.strerror or error}") from None
-    for name in (PAGE, f"{TABLE}.json", f"{TABLE}.csv", f"{STAGES}.json"):
+    tables = (f"{name}.json" for name in (TABLE, STAGES, PATHS, WIDTHS))
+    for name in (PAGE, f"{TABLE}.csv", *tables):
         check_writable(folder / name)
 
 

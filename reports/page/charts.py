@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fmacost.reports.breakdown import stage_names
 from fmacost.reports.compare import Comparison
@@ -19,6 +19,7 @@ from fmacost.reports.errors import InputError
 from fmacost.reports.metrics import metric, show_count
 from fmacost.reports.page.contents import ARITHMETIC, Contents, show_times, slug
 from fmacost.reports.row import Row
+from fmacost.reports.widths import FLOATING, SMALLEST, USUAL, Panel
 
 if TYPE_CHECKING:
     import altair
@@ -96,6 +97,8 @@ def _charts(contents: Contents) -> Iterator[Chart]:
             yield _sizes(contents, technology)
     if contents.breakdowns:
         yield _stages(contents)
+    for panel in contents.widths:
+        yield from _widths(panel)
     for technology in contents.names:
         yield from _delays(contents, technology)
         yield from _energies(contents, technology)
@@ -222,7 +225,8 @@ def _names(base: "altair.Chart", width: int) -> "altair.Chart":
         texts = base.mark_text(align="left", dy=-10, color="var(--muted)")
     else:
         texts = base.mark_text(align="right", dx=-8, color="var(--ink)")
-    return texts.encode(x=alt.value(0), text="unit:N")
+    named: altair.Chart = texts.encode(x=alt.value(0), text="unit:N")
+    return named
 
 
 def _lift(width: int) -> int:
@@ -348,6 +352,66 @@ def _stacked(values: Values, series: Sequence[Series], width: int) -> "altair.To
     return _finish(made)
 
 
+_SENSES = {USUAL: "var(--series-1)", FLOATING: "var(--blue-2)", SMALLEST: "var(--grey-2)"}
+
+
+def _widths(panel: Panel) -> Iterator[Chart]:
+    """Yield two charts of a kind of unit by the width of operands: sizes, and their ratios."""
+    widths = panel.widths
+    field = "area_um2" if "area_um2" in panel.integers[widths[0]] else "transistors"
+    sizes: Values = []
+    ratios: Values = []
+
+    def add(name: str, width: int, size: float, unit: str) -> None:
+        integer = panel.integers[width][field] or 1
+        common = {"series": name, "width": width, "unit": unit}
+        sizes.append({**common, "value": size, "label": metric(field).show(size)})
+        ratios.append({**common, "value": size / integer, "label": show_times(size / integer)})
+
+    for width in widths:
+        integer = panel.integers[width]
+        add("integer", width, integer[field], integer["unit"])
+        for sense in _SENSES:
+            found = panel.best(width, sense, field)
+            if found is not None:
+                add(sense, width, found[1][field], found[1]["unit"])
+    series = [Series("integer", "var(--series-0)")]
+    series += [Series(name, colour) for name, colour in _SENSES.items()]
+    name = slug(panel.name)
+    yield _chart(
+        f"widths-{name}", "widths", f"{panel.name}: {metric(field).heading} by bits of an operand",
+        "Of the floats of a width: the usual split, and the smallest of all.",
+        sizes, series, lambda width: _lines(sizes, series, width, ",~g"), is_half=True,
+    )  # fmt: skip
+    yield _chart(
+        f"ratios-{name}", "widths", f"{panel.name}: float over integer",
+        "At 1 the float is as large as the integer of as many bits.",
+        ratios, series, lambda width: _lines(ratios, series, width, "~g"), is_half=True,
+    )  # fmt: skip
+
+
+def _lines(
+    values: Values, series: Sequence[Series], width: int, form: str
+) -> "altair.TopLevelMixin":
+    import altair as alt
+
+    ends = [v["width"] for v in values]
+    domain = _domain(v["value"] for v in values)
+    across = alt.X(
+        "width:Q", title="bits of an operand",
+        scale=alt.Scale(domain=[min(ends), max(ends)], nice=False),
+        axis=alt.Axis(tickMinStep=1, format="d", tickCount=8, grid=False),
+    )  # fmt: skip
+    up = alt.Y("value:Q", title=None, **_logarithmic(domain, form))
+    tips = [
+        alt.Tooltip("unit:N"), alt.Tooltip("series:N"), alt.Tooltip("label:N", title="value"),
+    ]  # fmt: skip
+    base = alt.Chart(alt.InlineData(values)).encode(x=across, y=up, color=_colour(series))
+    lines = base.mark_line(strokeWidth=1.75)
+    points = base.mark_point(filled=True, size=36, opacity=1).encode(tooltip=tips)
+    return _finish(alt.layer(lines, points).properties(width=width - 64, height=280))
+
+
 def _delays(contents: Contents, technology: str) -> Iterator[Chart]:
     """Yield size against delay: a point for each row, lines where there are curves."""
     rows = [r for r in contents.rows if r.technology == technology and r.delay_fo4 is not None]
@@ -359,9 +423,11 @@ def _delays(contents: Contents, technology: str) -> Iterator[Chart]:
         {
             "unit": row.unit, "series": sides.get(row.unit, row.unit), "delay": delay(row),
             "size": row.size, "label": metric(size).show(row.size),
-            "slow": f"{metric(slowness).show(delay(row))} {metric(slowness).heading}", **_tip(row),
+            "slow": f"{metric(slowness).show(delay(row))} {metric(slowness).heading}",
+            "is_curve": row.objective == "curve", **_tip(row),
         }
-        for row in rows
+        for row in sorted(rows, key=delay)
+        if row.clock_ps is None
     ]  # fmt: skip
     names = list(dict.fromkeys(v["series"] for v in values))
     if len(names) > len(_COLOURS):
@@ -422,11 +488,13 @@ def _scatter(
 
 
 # Where a label may be, by its distance from the point and its alignment, the first that is free.
-_SIDES = {
+_SIDES: dict[str, tuple[int, int, Literal["left", "center", "right"]]] = {
     "below": (0, 14, "center"),
     "above": (0, -13, "center"),
     "right": (10, 0, "left"),
     "left": (-10, 0, "right"),
+    "lower right": (6, 12, "left"),
+    "lower left": (-6, 12, "right"),
 }
 _SHIFTS = {"left": 0.0, "center": 0.5, "right": 1.0}
 
@@ -473,15 +541,17 @@ def _part(value: float, domain: tuple[float, float]) -> float:
     return (math.log(max(value, domain[0])) - low) / (high - low)
 
 
-def _logarithmic(domain: tuple[float, float]) -> dict[str, Any]:
+def _logarithmic(domain: tuple[float, float], form: str = ",~g") -> dict[str, Any]:
+    """Return scale and axis between two values, with fewer steps where they are far apart."""
     import altair as alt
 
     low, high = domain
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = [digit * 10.0**power for power in powers for digit in (1, 2, 3, 5, 7)]
+    digits = (1, 2, 3, 5, 7) if high / low < 30 else (1, 3) if high / low < 1000 else (1,)
+    steps = [digit * 10.0**power for power in powers for digit in digits]
     return {
         "scale": alt.Scale(type="log", domain=[low, high], nice=False, clamp=True),
-        "axis": alt.Axis(values=[step for step in steps if low <= step <= high], format=",~g"),
+        "axis": alt.Axis(values=[step for step in steps if low <= step <= high], format=form),
     }
 
 

@@ -4,6 +4,7 @@ Everything here is text and numbers for people; the template lays it out, ``char
 """
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +13,10 @@ from typing import Any
 from fmacost.reports.breakdown import INTEGER_STAGES, Breakdown
 from fmacost.reports.compare import RATIOS, SAME, Comparison, Line, expand, units_of
 from fmacost.reports.errors import InputError, printable
-from fmacost.reports.metrics import OBJECTIVE_TEXTS, Better, Metric, metric, show_count
+from fmacost.reports.metrics import OBJECTIVE_TEXTS, Better, Metric, metric, show_count, show_size
 from fmacost.reports.row import Row, RowError
 from fmacost.reports.tables import verification_note
+from fmacost.reports.widths import Panel, panels
 from fmacost.sim.formats import FormatError
 from fmacost.sim.operation import OperationError, parse_unit
 
@@ -37,7 +39,11 @@ _DETAILS = (
     "energy_fj", "leakage_nw", "flip_flops", "period_ps", "slack_ps", "architecture", "recipe",
     "candidates", "versions",
 )  # fmt: skip
-_OF_STAGES = ("stages", "groups", "stages_sum", "saved_by_flattening")
+# What other commands add to a row.
+_ADDED = (
+    "stages", "groups", "stages_sum", "saved_by_flattening", "path_start", "path_end", "path",
+    "path_stages",
+)  # fmt: skip
 _SAID_ABOVE = ("objective", "effort")  # among the facts, where it is the same for all rows
 _MOST_NAMED = 4  # units in the sentence of a page that compares no formats
 _SHOWN_HEADLINE = 12
@@ -108,6 +114,23 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PathPart:
+    """The critical path of one row of a unit.
+
+    Attributes
+    ----------
+    title : where it is, from where to where, and how long
+    stages : name, cells, delay, and share of the whole, 0 ... 1
+    steps : stage, cell, pins, fan-out, delay and arrival of each cell
+    """
+
+    title: str
+    unit: str
+    stages: tuple[tuple[str, str, str, float], ...]
+    steps: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnitPart:
     """A section about one unit.
 
@@ -128,6 +151,7 @@ class UnitPart:
     facts: tuple[tuple[str, tuple[str, ...]], ...]
     stages: tuple[tuple[StagePart, ...], ...]
     breakdown: Breakdown | None
+    paths: tuple[PathPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +169,8 @@ class Contents:
     Attributes
     ----------
     comparison : None where the tables compare no formats
+    paths : JSON of rows whose critical path is known
+    widths : integers beside floats of as many bits, of other units
     failures : points without numbers, with ``unit``, ``technology`` and ``error``
     """
 
@@ -163,6 +189,8 @@ class Contents:
     technologies: tuple[TechnologyPart, ...]
     definitions: tuple[Metric, ...]
     failures: tuple[Record, ...]
+    paths: tuple[Record, ...]
+    widths: tuple[Panel, ...]
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -185,20 +213,21 @@ class Contents:
         return tuple(dict.fromkeys(row.technology for row in self.rows))
 
 
-def make_contents(records: Iterable[Record]) -> Contents:
+def make_contents(records: Iterable[Record], widths: Iterable[Record] = ()) -> Contents:
     """Return what a page says of the rows of saved tables.
 
     Parameters
     ----------
-    records : rows as ``compare``, ``synth``, ``sweep`` and ``breakdown`` export them as JSON; one
-        with ``stages`` adds them to a row that is otherwise the same
+    records : rows as ``compare``, ``synth``, ``sweep``, ``breakdown`` and ``path`` export them as
+        JSON; one with ``stages`` or a ``path`` adds them to a row that is otherwise the same
+    widths : flat records of a sweep over widths
 
     Raises
     ------
     InputError
         If a record is no cost row, or none is left.
     """
-    known, breakdowns, failures = _read(records)
+    known, breakdowns, paths, failures = _read(records)
     if not known:
         raise InputError("there is no row to report, expected at least one")
     rows = tuple(one.row for one in known)
@@ -215,19 +244,22 @@ def make_contents(records: Iterable[Record]) -> Contents:
         table=_table(known, _COLUMNS),
         known=tuple(known),
         breakdowns=tuple(breakdowns.values()),
-        units=tuple(_units(known, breakdowns)),
+        units=tuple(_units(known, breakdowns, paths)),
         technologies=tuple(map(_technology, dict.fromkeys(row.technology for row in rows))),
         definitions=_present(known, _COLUMNS),
         failures=tuple(failures),
+        paths=tuple(paths.values()),
+        widths=tuple(panel for panel in panels(widths) if len(panel.widths) > 1),
     )
 
 
 def _read(
     records: Iterable[Record],
-) -> tuple[list[Known], dict[_Key, Breakdown], list[Record]]:
-    """Return rows, each once, the stages of some of them, and points without numbers."""
+) -> tuple[list[Known], dict[_Key, Breakdown], dict[_Key, Record], list[Record]]:
+    """Return rows, each once, stages and paths of some of them, and points without numbers."""
     known: dict[_Key, Known] = {}
     breakdowns: dict[_Key, Breakdown] = {}
+    paths: dict[_Key, Record] = {}
     failures = []
     anchors: set[str] = set()
     for i, record in enumerate(records):
@@ -237,6 +269,9 @@ def _read(
         try:
             row = Row.from_json(record)
             breakdown = _breakdown(row, record)
+            if "path" in record:
+                _path(record)
+                paths[_key(row)] = record
         except RowError as error:
             raise InputError(f"row {i + 1} is no cost row: {printable(str(error))}") from None
         if breakdown is not None:
@@ -245,9 +280,9 @@ def _read(
             name = slug(f"row {row.unit} {row.technology}")
             anchor = next(a for a in _numbered(name) if a not in anchors)
             anchors.add(anchor)
-            own = {name: value for name, value in record.items() if name not in _OF_STAGES}
+            own = {name: value for name, value in record.items() if name not in _ADDED}
             known[_key(row)] = Known(row, own, anchor)
-    return list(known.values()), breakdowns, failures
+    return list(known.values()), breakdowns, paths, failures
 
 
 def find_comparison(known: Sequence[Known]) -> Comparison | None:
@@ -442,7 +477,9 @@ def _compared_cells(comparison: Comparison, line: Line, side: int) -> Iterator[C
                 yield Cell("" if ratio is None else show_times(ratio))
 
 
-def _units(known: Sequence[Known], breakdowns: Mapping[_Key, Breakdown]) -> Iterator[UnitPart]:
+def _units(
+    known: Sequence[Known], breakdowns: Mapping[_Key, Breakdown], paths: Mapping[_Key, Record]
+) -> Iterator[UnitPart]:
     of_unit: dict[str, list[Known]] = {}
     for one in known:
         of_unit.setdefault(one.row.unit, []).append(one)
@@ -460,6 +497,7 @@ def _units(known: Sequence[Known], breakdowns: Mapping[_Key, Breakdown]) -> Iter
             facts=tuple(_unit_facts(rows)),
             stages=() if breakdown is None else tuple(_flow(breakdown)),
             breakdown=breakdown,
+            paths=tuple(_path(paths[key]) for one in rows if (key := _key(one.row)) in paths),
         )
 
 
@@ -506,6 +544,51 @@ def _flow(breakdown: Breakdown) -> Iterator[tuple[StagePart, ...]]:
         yield (part,)
     if side_by_side:
         yield tuple(side_by_side)
+
+
+def _path(record: Record) -> PathPart:
+    """Return the critical path of a row that ``path`` exported; raise RowError if it is none."""
+    steps, stages = record.get("path"), record.get("path_stages")
+    for found in (steps, stages):
+        if not isinstance(found, list) or not all(isinstance(step, Mapping) for step in found):
+            raise RowError("path and path_stages must be lists of objects")
+    assert isinstance(steps, list)
+    assert isinstance(stages, list)
+    in_ps = any("arrival_ps" in step for step in steps)
+    increment, arrival = ("increment_ps", "arrival_ps") if in_ps else (
+        "increment_fo4", "arrival_fo4"
+    )  # fmt: skip
+    unit = "ps" if in_ps else "FO4"
+    total = _number(steps[-1], arrival) if steps else 0.0
+    ends = f"from {record.get('path_start')} to {record.get('path_end')}"
+    return PathPart(
+        title=f"{record['technology']}: {ends}, {show_size(total)} {unit} through "
+        f"{len(steps)} cells",
+        unit=unit,
+        stages=tuple(
+            (
+                str(stage.get("stage")), show_count(int(_number(stage, "cells"))),
+                show_size(_number(stage, increment)),
+                min(_number(stage, increment) / total, 1) if total else 0.0,
+            )
+            for stage in stages
+        ),
+        steps=tuple(
+            (
+                str(step.get("stage")), str(step.get("cell_type")),
+                f"{step.get('from_pin')} → {step.get('to_pin')}", str(step.get("fan_out")),
+                show_size(_number(step, increment)), show_size(_number(step, arrival)),
+            )
+            for step in steps
+        ),
+    )  # fmt: skip
+
+
+def _number(record: Record, name: str) -> float:
+    value = record.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise RowError(f"{name} of a path must be a number that is not negative")
+    return float(value)
 
 
 def _technology(name: str) -> TechnologyPart:
