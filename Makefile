@@ -53,7 +53,7 @@ check: setup ## layout, lint, types, tests
 	$(py) -m mypy
 	$(py) -m pytest $(PYTEST_FLAGS)
 
-bench: setup ## measure speeds against Verilator, Yosys and the cache
+bench: setup ## measure speeds against Verilator, Yosys, the cache and one worker
 	@$(py) -m fmacost.reports.bench
 
 docs: setup ## measure, and rewrite the numbers in README.md and docs/

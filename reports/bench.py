@@ -1,4 +1,4 @@
-"""Measure the speeds that are claimed: the check, synthesis and the cache, in one run.
+"""Measure the speeds that are claimed: the check, synthesis, the cache and sweeps, in one run.
 
 Each figure is a ratio of two times taken here and now, on the same machine.
 """
@@ -30,6 +30,7 @@ UNIT = "fma:e4m3fn"
 _CODE_BITS = 8  # of each operand of UNIT, and of its result
 _BLOCK_BITS = 20
 _SYNTH_RUNS = 3
+SWEPT = "{mul,add,fma}:e{2..5}m{1..6}f"
 YOSYS_SECONDS = re.compile(r"Yosys ran ([\d.]+) s")
 
 # All triples, the last operand fastest; a checksum that depends on every result and its place.
@@ -88,6 +89,7 @@ def figures() -> Iterator[Figure]:
         f"median of {_SYNTH_RUNS}; one Yosys after the other", "--jobs", "1"
     )
     yield _warm_against_cold()
+    yield from _two_workers_against_one()
 
 
 def _check_against_verilator() -> Figure:
@@ -190,6 +192,55 @@ def _warm_against_cold() -> Figure:
     )
 
 
+def _two_workers_against_one(pattern: str = SWEPT) -> Iterator[Figure]:
+    """Time the same sweep in one process and in two, their start included, each with a new store.
+
+    The points of a sweep take what each of them takes in its process; the rest of the wall time is
+    the engine's: starting processes, passing points and rows, waiting for the last.
+    """
+    (one, _, table), (two, points, again) = (_sweep(pattern, workers) for workers in (1, 2))
+    if table != again:
+        raise BenchError("two workers gave other rows than one")
+    yield Figure(
+        name=f"sweep of {len(table)} points: 1 worker / 2 workers",
+        seconds=two, other_seconds=one, goal=">= 1.8", note="the same rows, digit for digit",
+    )  # fmt: skip
+    yield Figure(
+        name="the same: 2 x wall time of 2 workers / sum over points",
+        seconds=points, other_seconds=2 * two, goal="<= 1.15",
+        note="each point as long as it took beside another one",
+    )  # fmt: skip
+
+
+def _sweep(pattern: str, workers: int) -> "tuple[float, float, list[dict[str, object]]]":
+    """Return wall time, summed time of the points, and the rows."""
+    from fmacost.hw.technology import get_technology
+    from fmacost.reports.cache import Cache
+    from fmacost.reports.grid import Grid, expand, expand_units
+    from fmacost.reports.measure import Settings
+    from fmacost.reports.pool import Pool
+    from fmacost.reports.sweep import Sweep, load, run
+
+    grid = Grid(units=(pattern,), effort=("quick",))
+    points = expand(grid, expand_units(grid.units).operations, grid.technology)
+    with tempfile.TemporaryDirectory(prefix="fmacost-bench-") as scratch:
+        swept = Sweep(
+            points=points, technologies={"cmos": get_technology("cmos")}, common=Settings(),
+            store=Cache(Path(scratch), lambda _: None),
+        )  # fmt: skip
+        result, missing = load(swept)
+        pool = Pool(workers)
+        _, wall = _timed(
+            lambda: run(
+                swept, pool, is_local=True, result=result, missing=missing,
+                finished=lambda *_: None,
+            )
+        )  # fmt: skip
+    if result.errors:
+        raise BenchError(f"{next(iter(result.errors.items()))}")
+    return wall, result.point_seconds, result.records()
+
+
 def _fmacost(*arguments: str, cache: str | None = None) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, **({"FMACOST_CACHE_DIR": cache} if cache else {})}
     done = subprocess.run(
@@ -221,7 +272,7 @@ def _timed(action: Callable[[], _T]) -> tuple[_T, float]:
 def bench(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
-    """Measure the check against Verilator, synthesis against Yosys, and the cache."""
+    """Measure the check against Verilator, synthesis against Yosys, the cache, and sweeps."""
     from fmacost.reports.tables import bench_table
     from fmacost.reports.terminal import Terminal
 

@@ -49,6 +49,12 @@ FLOAT = USUAL[1]
 OBJECTIVES = ("area", "delay")
 # The product of two e4m3fn is exact in bf16: eight bits of significand, and room below and above.
 PRODUCTS = ("mul:int8", "mul:e4m3fn->bf16", "mul:e4m3fn")
+# What the studies, which are at effort quick, would say at effort normal.
+EFFORT_PAIRS = (
+    ("fma:int4", "fma:e2m1fn"), ("fma:int8", "fma:e4m3fn"), ("fma:int8", "fma:e5m2"),
+    ("mul:int8", "mul:e4m3fn"), ("fma:int8+int32", "fma:e4m3fn+fp32"),
+    ("fma:int8+int21", "fma:e4m3fn+fixed24.18"),
+)  # fmt: skip
 KULISCH_FORMATS = ("e2m1fn", "e2m3fn", "e3m2fn", "e4m3fn", "e5m2", "int4", "int8")
 KULISCH_PRODUCTS = (1, 32, 4096)
 SIMPLE_CELLS = ("INV", "NAND2", "NOR2")
@@ -459,6 +465,22 @@ def _formats(rows: Rows) -> str:
     return _unit_table(rows, [f"fma:{name}" for name in OTHER_FORMATS])
 
 
+def _efforts(rows: Rows) -> str:
+    """Return ratios at two efforts, and how far one is from the other."""
+    body = []
+    for pair in EFFORT_PAIRS:
+        ratios, cells = [], []
+        for effort in ("quick", "normal"):
+            one, other = (rows(unit, effort=effort) for unit in pair)
+            ratios.append(other.counted_transistors / one.counted_transistors)
+            cells += [*_texts(one, "transistors"), *_texts(other, "transistors")]
+            cells.append(show_ratio(ratios[-1]))
+        body.append([*map(_code, pair), *cells, f"{ratios[1] / ratios[0] - 1:+.1%}"])
+    headings = ["integer", "float", "quick", "quick", "ratio", "normal", "normal", "ratio"]
+    headings.append("moves by")
+    return _table(headings, body, numbers=range(2, 9))
+
+
 def _breakdown(rows: Rows) -> str:
     """Return the stages of a float unit beside those of an integer unit."""
     found = [rows.stages(unit) for unit in reversed(USUAL)]
@@ -786,6 +808,7 @@ NUMBERS: Mapping[str, Callable[[Rows], str]] = {
     "spread": _spread,
     "products": _products,
     "formats": _formats,
+    "efforts": _efforts,
     "breakdown": _breakdown,
     "two-integers": _two_integers,
     "ablation-float": _ablation_float,

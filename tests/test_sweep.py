@@ -4,6 +4,7 @@ import errno
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("private_cache")
 Capture = pytest.CaptureFixture[str]
 UNITS = ("--units", "{mul,add}:int{1..3}", "--units", "mul:e{0..1}m{0..1}f", "--effort", "quick")
 COUNT = 10
+SMALL_DISK_KIB = 40
 
 
 @pytest.fixture
@@ -196,6 +198,34 @@ def test_a_full_disk_stops_the_sweep_in_one_line(
     assert_resumes(undisturbed)
 
 
+@pytest.fixture
+def small_disk(private_cache: Path) -> Iterator[Path]:
+    """The cache's folder on a disk of its own that holds a few entries; skip without the right."""
+    private_cache.mkdir()
+    disk = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_KIB}k", "tmpfs", str(private_cache)]
+    done = shutil.which("mount") and subprocess.run(disk, check=False, capture_output=True)
+    if not done or done.returncode:
+        pytest.skip("mounting a small disk is not allowed here")
+    yield private_cache
+    subprocess.run(["umount", str(private_cache)], check=True)
+
+
+def test_a_disk_that_is_really_full_loses_no_finished_point(
+    small_disk: Path, undisturbed: str, capsys: Capture
+) -> None:
+    assert run(["sweep", *UNITS, "-j1"]) == 3
+    err = capsys.readouterr().err
+    assert "No space left on device" in err
+    assert "Traceback" not in err
+    kept = {path: path.read_bytes() for path in entries(small_disk)}
+    assert 1 <= len(kept) < COUNT
+    assert not [path for path in small_disk.rglob("*") if path.name.endswith(".tmp")]
+    larger = ["mount", "-o", "remount,size=16m", str(small_disk)]
+    subprocess.run(larger, check=True)
+    assert_resumes(undisturbed)
+    assert all(path.read_bytes() == content for path, content in kept.items())
+
+
 def test_two_sweeps_share_a_store(private_cache: Path, undisturbed: str) -> None:
     clients = [
         subprocess.Popen(
@@ -313,3 +343,13 @@ class TestCluster:
                 out, err = client.communicate(timeout=200)
         assert client.returncode == 0, err
         assert out == undisturbed
+
+    @pytest.mark.slow
+    def test_four_processes_give_the_same_rows(self, undisturbed: str) -> None:
+        distributed = pytest.importorskip("distributed")
+        with distributed.LocalCluster(
+            n_workers=4, threads_per_worker=1, dashboard_address=None
+        ) as cluster:
+            done = fmacost("sweep", *UNITS, "--json", "--scheduler", cluster.scheduler_address)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == undisturbed
