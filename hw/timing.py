@@ -184,16 +184,17 @@ def _efforts(network: Network) -> dict[str, float]:
     efforts: dict[str, float] = defaultdict(float)
     for pin, width in _widths(network):
         efforts[pin] += width / _UNIT
-    for pin, width in _widths(_pull_up(network)):
+    for pin, width in _widths(pull_up(network)):
         efforts[pin] += _P_TO_N * width / _UNIT
     return efforts
 
 
 def _parasitic(network: Network) -> float:
-    return (_drain(network) + _P_TO_N * _drain(_pull_up(network))) / _UNIT
+    return (_drain(network) + _P_TO_N * _drain(pull_up(network))) / _UNIT
 
 
-def _pull_up(network: Network) -> Network:
+def pull_up(network: Network) -> Network:
+    """Return the network of pMOS transistors over one of nMOS transistors, see ``derive_drive``."""
     dual = _dual(network)
     pins = sorted({pin for pin, _ in _widths(network)})
     patterns = [dict(zip(pins, _bits(i, len(pins)), strict=True)) for i in range(2 ** len(pins))]

@@ -53,6 +53,9 @@ TechnologyNames = Annotated[
         show_default=False,
     ),
 ]
+OneTechnology = Annotated[
+    str, typer.Option("--technology", "-t", metavar="NAME|FILE", help="One technology.")
+]
 EffortName = Annotated[
     Effort, typer.Option(help="How much is tried, the same for every unit; max takes minutes.")
 ]

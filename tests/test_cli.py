@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = (
     "compare", "synth", "verify", "explain", "formats", "technologies", "doctor", "cache",
     "breakdown", "ablate", "energy", "path", "accumulators", "curve", "calibrate", "diff",
-    "sweep", "merge", "report",
+    "sweep", "merge", "report", "export",
 )  # fmt: skip
 
 
@@ -104,8 +104,13 @@ BAD = [
     (["synth", "fma:int2", "--jobs", "0"], "jobs"),
     (["synth", "fma:int2", "--timeout", "soon"], "timeout"),
     (["synth", "fma:int2", "--frob"], "No such option: --frob"),
-    (["synth", "fma:int2", "mul:int2", "--write-netlist", "x.v"], "one unit in one technology"),
-    (["synth", "fma:int2", "--write-netlist", "x.vhd"], r"must end in \.json or \.v"),
+    (["export", "fma:int2"], "Missing option '--output'"),
+    (["export", "fma:int2", "-o", "x.vhd"], r"must end in \.v, \.json, \.blif"),
+    (["export", "fma:int2", "-o", "none/x.v"], "cannot write none/x.v: No such file"),
+    (["export", "fma:int2", "-o", "x.tb.v", "--pe"], "test bench .* has no registers"),
+    (["export", "fma:int2", "-o", "x.il", "--pipeline", "1"], "x.il with --pipeline: the unit bef"),
+    (["export", "fma:int2", "-o", "x.py"], "--technology nangate45; cmos has none"),
+    (["export", "fma:int2", "-o", "x.sp", "-t", "asap7"], "cmos or cmos2, not asap7"),
     (["synth", "fma:int2", "--export-csv", "none/x.csv"], "cannot write none/x.csv: No such file"),
     (["verify", "fma:fp32", "--exhaustive"], r"at most 2\^32 inputs, fma:fp32 has 2\^96"),
     (["verify", "fma:\nint8\x1b[2J"], r"'\\n?int8|unknown format"),
@@ -279,8 +284,8 @@ def test_the_written_netlist_is_the_same_from_the_cache(
     suffix: str, hardware: FakeHardware, tmp_path: Path
 ) -> None:
     first, second = tmp_path / f"first{suffix}", tmp_path / f"second{suffix}"
-    assert run(["synth", "mul:int2", "-q", "--write-netlist", str(first)]) == 0
-    assert run(["synth", "mul:int2", "-q", "--write-netlist", str(second)]) == 0
+    assert run(["export", "mul:int2", "-q", "-o", str(first)]) == 0
+    assert run(["export", "mul:int2", "-q", "-o", str(second)]) == 0
     assert hardware.calls == 1
     assert first.read_bytes() == second.read_bytes()
     if suffix == ".v":

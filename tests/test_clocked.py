@@ -62,7 +62,8 @@ def test_row_and_netlist_come_from_the_cache(
 ) -> None:
     first = row(capsys, "fma:int2", "--pipeline", "2")
     path = tmp_path / "unit.json"
-    assert row(capsys, "fma:int2", "--pipeline", "2", "--write-netlist", str(path)) == first
+    assert row(capsys, "fma:int2", "--pipeline", "2") == first
+    assert run(["export", "fma:int2", "--pipeline", "2", "-o", str(path)]) == 0
     assert hardware.calls == 1
     netlist = Netlist.from_yosys_json(json.loads(path.read_text()), CMOS.library)
     assert len(netlist.registers) == first["flip_flops"]
@@ -70,11 +71,9 @@ def test_row_and_netlist_come_from_the_cache(
     assert netlist.clock == "clk"
 
 
-def test_netlist_in_verilog_has_a_clock(
-    hardware: FakeHardware, capsys: Capture, tmp_path: Path
-) -> None:
+def test_netlist_in_verilog_has_a_clock(hardware: FakeHardware, tmp_path: Path) -> None:
     path = tmp_path / "unit.v"
-    row(capsys, "fma:int2", "--pe", "--write-netlist", str(path))
+    assert run(["export", "fma:int2", "--pe", "-o", str(path)]) == 0
     text = path.read_text()
     assert "input clk;" in text
     assert "output [1:0] a_out;" in text

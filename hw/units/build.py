@@ -21,7 +21,9 @@ def build_unit(
     return FloatUnit(operation, architecture)
 
 
-def to_rtlil(operation: Operation, architecture: Architecture = DEFAULT_ARCHITECTURE) -> str:
-    """Return the unit of an operation as RTLIL, its top module named ``TOP``."""
-    text: str = rtlil.convert(build_unit(operation, architecture), name=TOP, emit_src=False)
+def to_rtlil(
+    operation: Operation, architecture: Architecture = DEFAULT_ARCHITECTURE, name: str = TOP
+) -> str:
+    """Return the unit of an operation as RTLIL, its top module named ``name``."""
+    text: str = rtlil.convert(build_unit(operation, architecture), name=name, emit_src=False)
     return text

@@ -1,6 +1,5 @@
 """The commands that make units: what they cost, how fast they get, whether they are right."""
 
-import json as json_module
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,8 +21,8 @@ from fmacost.reports.commands.shared import (
     write_exports,
     write_json,
 )
-from fmacost.reports.errors import InputError
-from fmacost.reports.export import check_writable, write_output
+from fmacost.reports.export import write_output
+from fmacost.reports.interchange.forms import FORMS, check_forms, write_forms
 from fmacost.reports.measure import (
     Measured,
     Settings,
@@ -46,6 +45,7 @@ from fmacost.reports.options import (
     NoCache,
     Objective,
     ObjectiveName,
+    OneTechnology,
     PipelineRanks,
     PlotFile,
     ProcessingElement,
@@ -154,7 +154,6 @@ def compare(
     epilog=epilog(
         "fmacost synth fma:e4m3fn\n"
         "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 -t cmos -t cmos2 --export-csv rows.csv\n"
-        "fmacost synth fma:e4m3fn --write-netlist fma.v\n"
         "fmacost synth fma:e4m3fn --objective delay --pipeline 3\n"
         "fmacost synth fma:int8+int32 fma:e4m3fn+fp32 --pe\n"
         "fmacost synth fma:int8+int32 fma:e4m3fn -t nangate45 --clock-ps 1000",
@@ -178,14 +177,6 @@ def synth(
     export_csv: ExportCsv = None,
     export_md: ExportMd = None,
     export_tex: ExportTex = None,
-    write_netlist: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the mapped netlist of one unit: .json (Yosys) or .v (with cell models).",
-            show_default=False,
-        ),
-    ] = None,
     pipeline: PipelineRanks = None,
     pe: ProcessingElement = False,
     clock_ps: ClockPs = None,
@@ -197,22 +188,17 @@ def synth(
     store = open_cache(not no_cache, terminal)
     technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
-    if write_netlist is not None:
-        _check_netlist_file(write_netlist, len(operations) * len(technologies))
     check_exhaustive(operations if exhaustive else [])
     registers = read_registers(pipeline, pe, operations, technologies)
     check_clocks(clock_ps, objective, technologies)
     settings = Settings(
         objective=objective if clock_ps is None else "clock", clock_ps=clock_ps,
         effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
-        timeout_s=timeout_s,
-        with_netlist=write_netlist is not None, registers=registers,
+        timeout_s=timeout_s, registers=registers,
     )  # fmt: skip
     measured = measure_all(operations, technologies, settings, not no_cache, terminal)
     show_rows(measured, units, terminal, as_json=json, is_check=False)
     write_exports(exports, [m.row.to_json() for m in measured])
-    if write_netlist is not None:
-        write_output(write_netlist, _netlist_text(measured[0], write_netlist))
     leave(measured, terminal)
 
 
@@ -228,9 +214,7 @@ def curve(
     context: typer.Context,
     *,
     units: UnitTexts,
-    technology: Annotated[
-        str, typer.Option("--technology", "-t", metavar="NAME|FILE", help="One technology.")
-    ] = DEFAULT_TECHNOLOGIES[0],
+    technology: OneTechnology = DEFAULT_TECHNOLOGIES[0],
     clock: Annotated[
         list[float] | None,
         typer.Option(
@@ -343,6 +327,58 @@ def verify(
     leave(measured, terminal)
 
 
+@app.command(
+    epilog=epilog(
+        "fmacost export fma:e4m3fn -o fma.v -o fma.tb.v\n"
+        "fmacost export fma:int8+int32 -o mac.rtl.v -o mac.aig -o mac.sp\n"
+        "fmacost export fma:e4m3fn --objective delay --pipeline 2 -o pipeline.v\n"
+        "fmacost export fma:e4m3fn -t nangate45 -o fma.py"
+    )
+    + "\n\n\b\nForms, by the end of a file's name:\n"
+    + "\n".join(f"  {suffix:<7} {form.text}" for suffix, form in FORMS.items())
+)
+def export(
+    context: typer.Context,
+    *,
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="Such as fma:e4m3fn, mul:fp16,rtz.")],
+    output: Annotated[
+        list[Path],
+        typer.Option("--output", "-o", metavar="FILE", help="Several times for several forms."),
+    ],
+    technology: OneTechnology = DEFAULT_TECHNOLOGIES[0],
+    objective: ObjectiveName = Objective.AREA,
+    effort: EffortName = Effort.NORMAL,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    timeout_s: TimeoutSeconds = 120.0,
+    no_cache: NoCache = False,
+    pipeline: PipelineRanks = None,
+    pe: ProcessingElement = False,
+    clock_ps: ClockPs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write one unit and its proven netlist for other tools: Verilog, BLIF, AIGER, SPICE, ..."""
+    (operation,) = read_units([unit])
+    terminal = Terminal(quiet or bool(context.obj))
+    technologies = open_technologies([technology], open_cache(not no_cache, terminal))
+    registers = read_registers(pipeline, pe, [operation], technologies)
+    check_clocks(clock_ps, objective, technologies)
+    check_forms(output, technologies[0], registers)
+    settings = Settings(
+        objective=objective if clock_ps is None else "clock", clock_ps=clock_ps,
+        effort=effort, seed=seed, jobs=jobs, timeout_s=timeout_s,
+        with_netlist=True, registers=registers,
+    )  # fmt: skip
+    (made,) = measure_all([operation], technologies, settings, not no_cache, terminal)
+    from fmacost.reports.interchange.design import make_design
+
+    assert made.netlist is not None  # it was asked for
+    write_forms(
+        output, make_design(operation, technologies[0], registers, made.row, made.netlist, seed)
+    )
+    leave([made], terminal)
+
+
 def _measure_curves(
     operations: Sequence[Operation],
     technology: "Technology",
@@ -368,19 +404,3 @@ def _measure_curves(
             watcher.finish(None if last.is_cached else notice)
             found[str(operation)] = points
     return found
-
-
-def _check_netlist_file(path: Path, count: int) -> None:
-    if path.suffix not in (".json", ".v"):
-        raise InputError(f"cannot write a netlist to {path}: the name must end in .json or .v")
-    if count != 1:
-        raise InputError(f"--write-netlist takes one unit in one technology, not {count}")
-    check_writable(path)
-
-
-def _netlist_text(made: Measured, path: Path) -> str:
-    if made.netlist is None:
-        raise RuntimeError(f"no netlist of {made.row.unit}")
-    if path.suffix == ".v":
-        return made.netlist.to_verilog()
-    return json_module.dumps(made.netlist.to_yosys_json(), indent=1) + "\n"

@@ -1,0 +1,1 @@
+"""Units and netlists in the forms that other tools read."""
