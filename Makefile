@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_FLAGS ?= -n auto
+PYTHONS ?= python3.11 python3.12 python3.13
 
 # Tools are run as `python -m ...`: a script's first line does not survive a blank in the path.
 py := .venv/bin/python
@@ -14,7 +15,7 @@ moved := FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test test-all check bench docs docs-max studies site format clean FORCE
+.PHONY: help setup report test test-all check bench docs docs-max studies site dist format clean FORCE
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -61,6 +62,12 @@ docs: setup ## measure, and rewrite the numbers in README.md and docs/
 
 docs-max: setup ## the same for docs/max.md, the numbers at effort max: many minutes
 	@$(py) -m fmacost.reports.documents --slow
+
+dist: setup ## build sdist and wheel in dist/, try the wheel in clean environments of PYTHONS
+	@$(pip) install --quiet --quiet --constraint constraints.txt build >&2
+	@rm -rf dist && $(py) -m build --quiet
+	@for python in $(PYTHONS); do .ci/try-wheel dist/*.whl "$$python" || exit; done
+	@ls dist/*
 
 site: setup ## build docs/ as a site in build/site/
 	@$(pip) install --quiet --quiet --constraint constraints.txt --editable '.[docs]' >&2
