@@ -1,7 +1,7 @@
 """What a library knows of its cells beside function and area: capacitance, delay, energy, leakage.
 
 Two kinds of delay tables have one face: the lookup tables of a Liberty file (NLDM, Liberty User
-Guide volume 1, "Nonlinear delay model"), and the two-parameter fits of a built-in table.
+Guide volume 1, "Nonlinear delay model"), and the linear fits of a built-in table.
 """
 
 from bisect import bisect_right
@@ -21,14 +21,15 @@ class Quantity(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """``base_ps + resistance_ps_per_ff * load``; the input slew does not matter."""
+    """``base_ps + resistance_ps_per_ff * load + of_slew * slew``."""
 
     base_ps: float
     resistance_ps_per_ff: float
+    of_slew: float = 0.0
 
     def at(self, slew_ps: float, load_ff: float) -> float:
-        """Return the value in ps; ``slew_ps`` is ignored."""
-        return self.base_ps + self.resistance_ps_per_ff * load_ff
+        """Return the value in ps."""
+        return self.base_ps + self.resistance_ps_per_ff * load_ff + self.of_slew * slew_ps
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """Make a built-in table from the Liberty file of its library.
 
 ``python -m fmacost.hw.make_table NAME FILE`` rewrites ``hw/technologies/NAME.json``: areas,
-capacitances, energies, leakage and setup times as they are in the file, delays fitted by two
-parameters an edge. What a Liberty file does not say stays as it is in the table: transistors,
-structures, names, source and licence, and how a function is spelled, since results of ABC depend
-on that. A table has exactly the cells that ``read_liberty`` keeps, and their larger drives, which
-count as many transistors as the smallest one: fingers in parallel are one wide transistor.
+capacitances, energies, leakage and setup times as they are in the file. Delays and slews are linear
+in load and input slew, by three parameters that are fitted at the slews and loads which occur on
+the longest paths of ``JUDGES``. What a Liberty file does not say stays as it is in the table:
+transistors, structures, names, source and licence, and how a function is spelled, since results of
+ABC depend on that. A table has exactly the cells that ``read_liberty`` keeps, and their larger
+drives, which count as many transistors as the smallest one: fingers in parallel are one wide
+transistor.
 """
 
 import json
@@ -13,20 +15,24 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean, median
 from typing import Any
 
-from fmacost.hw.characterisation import Arc, Characterisation, Edge, Linear
+import numpy as np
+
+from fmacost.hw.characterisation import Edge, Linear, Lookup, Quantity
 from fmacost.hw.liberty import LibertyError, read_liberty
-from fmacost.hw.static_timing import delay_ps
+from fmacost.hw.static_timing import critical_path_ps, delay_ps, fan_out_of_four_surroundings
 from fmacost.hw.technology import Technology, TechnologyError, table_path
 from fmacost.hw.technology_json import table_text, technology_from_json, technology_to_json
-from fmacost.sim.netlist import CellType
+from fmacost.sim.netlist import CellType, Netlist
 
-_LOADS = (1, 2, 4, 8)  # in inverters: what a cell of a netlist drives
+Point = tuple[float, float]  # an input slew in ps, a load in fF
+
 _KEPT = ("name", "description", "source", "licence", "corner")
 _DIGITS = 4
-# What the fit is judged by: shallow and deep, with and without multiplexers and adders.
+_NEAR_ZERO = 0.05  # of the median: errors of smaller delays count as if they were so large
+_TINY_PS = 1e-6  # where all are zero
+# What the fit is made on and judged by: shallow and deep, with and without multiplexers and adders.
 JUDGES = (
     *(f"mul:{name}" for name in ("int4", "int8", "uint8", "e2m1fn", "e4m3fn", "e5m2", "fp16")),
     *(f"add:{name}" for name in ("int8", "int16", "int32", "e2m1fn", "e4m3fn", "bf16")),
@@ -35,81 +41,58 @@ JUDGES = (
 )
 
 
-def fitted(technology: Technology) -> Technology:
-    """Return a technology whose delays are linear in the load.
+def operating_points(netlists: Iterable[Netlist], technology: Technology) -> list[Point]:
+    """Return the input slew (ps) and the load (fF) of each cell on the longest paths of netlists.
 
-    The input slew is the one that settles in a chain of inverters that drive four each. An output
-    that is slower than that delays the cells behind it: the excess, times how much the cells of
-    the library feel a slew, counts as delay of the cell that causes it.
+    Raises
+    ------
+    TechnologyError
+        If the technology has no delays.
+    """
+    points = []
+    for netlist in netlists:
+        slew_ps = fan_out_of_four_surroundings(technology).input_slew_ps
+        for step in critical_path_ps(netlist, technology):
+            points.append((slew_ps, step.load_ff))
+            slew_ps = step.slew_ps
+    return points
+
+
+def fitted(technology: Technology, points: Sequence[Point]) -> Technology:
+    """Return a technology whose delays and slews are linear in input slew and load.
+
+    Parameters
+    ----------
+    points : where tables are fitted, by least squares of the relative errors, so that the few
+        slow nets do not bend what all others are given by; each counts as often as it is there
 
     Raises
     ------
     TechnologyError
         If the technology has no delays and slews.
     """
-    known = _characterisation(technology)
-    slew_ps = settled_slew_ps(technology)
-    loads = [n * technology.inverter_ff for n in _LOADS]
-    larger = {cell.name for drives in technology.drives.values() for cell in drives}
-    mapped = [arcs for name, arcs in known.arcs.items() if name not in larger]
-    felt = _slew_sensitivity(mapped, slew_ps, 4 * technology.inverter_ff)
+    known = technology.characterisation
+    if known is None:
+        raise TechnologyError(f"technology {technology.name} has no delays")
+    terms = np.array([(1.0, load, slew) for slew, load in points])
+
+    def linear(table: Quantity | None) -> Linear:
+        if not isinstance(table, Lookup):
+            raise TechnologyError("delays without tables: they are fitted already")
+        values = np.array([table.at(slew, load) for slew, load in points])
+        sizes = np.abs(values)
+        weights = 1 / np.maximum(sizes, _NEAR_ZERO * np.median(sizes) + _TINY_PS)
+        solution, *_ = np.linalg.lstsq(terms * weights[:, None], values * weights)
+        return Linear(*map(float, solution))
 
     def fit(edge: Edge | None) -> Edge | None:
-        if edge is None:
-            return None
-        delays = [
-            edge.delay.at(slew_ps, load) + felt * _excess(edge, slew_ps, load) for load in loads
-        ]
-        return Edge(_line(loads, delays), None)
+        return edge and Edge(linear(edge.delay), linear(edge.slew))
 
     arcs = {
         name: tuple(replace(arc, rise=fit(arc.rise), fall=fit(arc.fall)) for arc in found)
         for name, found in known.arcs.items()
     }
     return replace(technology, characterisation=replace(known, arcs=arcs))
-
-
-def settled_slew_ps(technology: Technology) -> float:
-    """Return the slew in a long chain of inverters that drive four each."""
-    known = _characterisation(technology)
-    (arc,) = known.arcs[technology.inverter]
-    load, slew_ps = 4 * technology.inverter_ff, known.fo4_ps
-    for _ in range(50):
-        slew_ps = fmean(_slew(edge, slew_ps, load) for edge in (arc.rise, arc.fall) if edge)
-    return slew_ps
-
-
-def _characterisation(technology: Technology) -> Characterisation:
-    if technology.characterisation is None:
-        raise TechnologyError(f"technology {technology.name} has no delays")
-    return technology.characterisation
-
-
-def _slew(edge: Edge, slew_ps: float, load_ff: float) -> float:
-    if edge.slew is None:
-        raise TechnologyError("a delay without a slew: it is fitted already")
-    return edge.slew.at(slew_ps, load_ff)
-
-
-def _excess(edge: Edge, slew_ps: float, load_ff: float) -> float:
-    return _slew(edge, slew_ps, load_ff) - slew_ps
-
-
-def _slew_sensitivity(arcs: Iterable[Sequence[Arc]], slew_ps: float, load_ff: float) -> float:
-    """Return how much longer the delays of a library are for an input slew of 1 ps more."""
-    edges = [edge for found in arcs for arc in found for edge in (arc.rise, arc.fall) if edge]
-    low, high = 0.5 * slew_ps, 2 * slew_ps
-    return median(
-        (e.delay.at(high, load_ff) - e.delay.at(low, load_ff)) / (high - low) for e in edges
-    )
-
-
-def _line(x: Sequence[float], y: Sequence[float]) -> Linear:
-    """Return the line through points by least squares."""
-    mean_x, mean_y = fmean(x), fmean(y)
-    slope = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
-    slope /= sum((a - mean_x) ** 2 for a in x)
-    return Linear(mean_y - slope * mean_x, slope)
 
 
 def merged(technology: Technology, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,13 +157,15 @@ def main(arguments: Sequence[str]) -> None:
         raise SystemExit("usage: python -m fmacost.hw.make_table NAME FILE")
     path = table_path(arguments[0])
     table = json.loads(path.read_text(encoding="utf-8"))
+    rtls = [to_rtlil(parse_unit(unit)) for unit in JUDGES]
     try:
         full = read_liberty(Path(arguments[1])).technology
-        record = merged(fitted(full), table)
+        points = operating_points(map_quickly(rtls, full), full)
+        record = merged(fitted(full, points), table)
     except (LibertyError, TechnologyError) as error:
         raise SystemExit(str(error)) from None
     made = technology_from_json(record)
-    netlists = map_quickly([to_rtlil(parse_unit(unit)) for unit in JUDGES], made)
+    netlists = map_quickly(rtls, made)
     record["fit"] = describe_fit([(delay_ps(n, full), delay_ps(n, made)) for n in netlists])
     last = ("flip_flop", "cells", "drives")
     head = {name: record[name] for name in record if name not in last}

@@ -2,14 +2,14 @@
 
 ``hw/technologies/NAME.json`` has one line for each cell: its pins with their capacitance, its
 functions, area, transistors, leakage, internal energies, and its arcs as ``[input, output, sense,
-rise, fall]``. An edge of two numbers is ``base_ps + resistance_ps_per_ff * load``; an object holds
-lookup tables for delay and slew. Larger drives of a cell follow in the same way under ``drives``.
+rise, fall]``. An edge is a list of the ``Linear`` parameters of its delay and of its slew, or an
+object with lookup tables for both. Larger drives of a cell follow in the same way under ``drives``.
 """
 
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from typing import Any
 
 from fmacost.hw.characterisation import (
@@ -139,8 +139,8 @@ def _edge(record: Any) -> Edge | None:
     if isinstance(record, Mapping):
         slew = record.get("slew")
         return Edge(_lookup(record["delay"]), None if slew is None else _lookup(slew))
-    base, resistance = record
-    return Edge(Linear(float(base), float(resistance)), None)
+    delay, slew = (Linear(*map(float, parameters)) for parameters in record)
+    return Edge(delay, slew)
 
 
 def _lookup(record: Mapping[str, Any]) -> Lookup:
@@ -201,8 +201,8 @@ def _facts(technology: Technology, name: str) -> dict[str, Any]:
 def _edge_record(edge: Edge | None) -> Any:
     if edge is None:
         return None
-    if isinstance(edge.delay, Linear):
-        return [edge.delay.base_ps, edge.delay.resistance_ps_per_ff]
+    if isinstance(edge.delay, Linear) and isinstance(edge.slew, Linear):
+        return [list(astuple(edge.delay)), list(astuple(edge.slew))]
     slew = {} if edge.slew is None else {"slew": _lookup_record(edge.slew)}
     return {"delay": _lookup_record(edge.delay), **slew}
 

@@ -383,7 +383,7 @@ def test_technologies_lists_cells(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["technologies", "cmos", "asap7"]) == 0
     assert "FA 28" in (shown := capsys.readouterr().out)
     assert "licence of the facts: BSD-3-Clause" in shown
-    assert "corner TT, 25 C, 0.7 V, FO4 19.54 ps; delays are fitted: -6.7% to" in shown
+    assert "corner TT, 25 C, 0.7 V, FO4 19.54 ps; delays are fitted: -1.0% to" in shown
     assert run(["technologies", "cmos2", "--json"]) == 0
     assert rows_of(capsys.readouterr().out)[0]["cells"] == {"NOT": 2, "NAND": 4, "NOR": 4}
 
