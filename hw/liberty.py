@@ -1,4 +1,4 @@
-"""Liberty cell libraries: areas, functions, delays and energies, flip-flops.
+"""Liberty cell libraries, of one or more files: areas, functions, delays, energies, flip-flops.
 
 Cells that a mapper cannot use (latches, tristate drivers, ``dont_use``) are skipped, and of cells
 with one function the smallest is kept, with a few larger ones for sizing. A file is never trusted:
@@ -55,17 +55,19 @@ _NOT, _NAND2 = (1, 0b01), (2, 0b0111)
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A technology read from a file, and why each other cell of the file is not in it."""
+    """A technology read from files, and why each other cell of theirs is not in it."""
 
     technology: Technology
     skipped: dict[str, str]
 
 
-def read_liberty(path: Path) -> Library:
-    """Read a Liberty file, plain or compressed by gzip (told by its content, not its name).
+def read_liberty(*paths: Path) -> Library:
+    """Read a library of Liberty files, plain or compressed by gzip (told by their content).
 
-    The technology is named after the library (with ``_liberty`` if that is a built-in one), and
-    knows areas but no transistors. The smallest full and half adder, counting inverters behind
+    Each file has its own units, and together they are as if they were one; their voltages and
+    temperatures must be equal. The technology is named after the library (with ``_liberty`` if that
+    is a built-in one), by the words that the names of several have in common, and knows areas but
+    no transistors. The smallest full and half adder, counting inverters behind
     inverted outputs, are kept as ``arithmetic`` cells; other cells of several outputs are skipped.
     Skipped cells whose names are not printable are listed with escapes.
 
@@ -82,8 +84,43 @@ def read_liberty(path: Path) -> Library:
     LibertyError
         Naming the file, and the line where there is one.
     """
+    return _Reader([_read_part(path) for path in paths]).library()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One file; ``tables`` is None where it has no timing."""
+
+    file: LibertyFile
+    group: Group
+    tables: Tables | None
+
+
+def _read_part(path: Path) -> _Part:
     file = LibertyFile(path.name, read_text(path))
-    return _Reader(file, file.library()).library()
+    group = file.library()
+    pins = (pin for cell in group.of_kind("cell") for pin in cell.of_kind("pin"))
+    return _Part(file, group, Tables(file, group) if any(p.has("timing") for p in pins) else None)
+
+
+def _check_conditions(parts: Sequence[_Part]) -> None:
+    """Raise LibertyError unless all files are of one corner."""
+    known = [(part, part.tables.conditions) for part in parts if part.tables]
+    for part, conditions in known:
+        first, expected = known[0]
+        if conditions != expected:
+            raise part.file.error(
+                f"the library is of {conditions}, that of {first.file.name} of {expected}: "
+                "files of one library must be of one corner",
+                part.group.where("nom_voltage"),
+            )
+
+
+def _common_name(names: Sequence[str]) -> str:
+    """Return the words of the first name that all have; that name, if there is none."""
+    words = [set(name.split("_")) for name in names]
+    common = [word for word in names[0].split("_") if all(word in other for other in words)]
+    return "_".join(common) or names[0]
 
 
 @dataclass(frozen=True)
@@ -91,6 +128,7 @@ class _LibertyCell:
     type: CellType
     area: float
     group: Group
+    part: _Part
 
     @property
     def name(self) -> str:
@@ -111,16 +149,17 @@ class _LibertyCell:
 class _Reader:
     """One library: its cells, and why others are skipped."""
 
-    def __init__(self, file: LibertyFile, group: Group) -> None:
-        self._file, self._group = file, group
+    def __init__(self, parts: Sequence[_Part]) -> None:
+        _check_conditions(parts)
+        self._parts = parts
+        self._name = _common_name([part.group.name for part in parts])
         self._skipped: dict[str, str] = {}
-        self._groups = {cell.name: cell for cell in group.of_kind("cell")}
+        self._found: dict[str, tuple[Group, _Part]] = {}  # flip-flops
         self._refused: dict[_Function, str] = {}  # functions of cells whose tables are unusable
         self._arcs: dict[str, tuple[Arc, ...]] = {}
         self._setup_ps: dict[str, float] = {}
         self._alike: dict[_Function, list[_LibertyCell]] = {}  # larger cells of each function
-        pins = (pin for cell in group.of_kind("cell") for pin in cell.of_kind("pin"))
-        self._tables = Tables(file, group) if any(pin.has("timing") for pin in pins) else None
+        self._timed = any(part.tables for part in parts)
 
     def library(self) -> Library:
         combinational, flip_flops = self._cells()
@@ -135,11 +174,11 @@ class _Reader:
         used = sorted(kept.values(), key=lambda cell: cell.name)
         drives = self._drives(used, stage)
         larger = [cell for found in drives.values() for cell in found]
-        name = self._group.name
+        name = self._name
         technology = Technology(
             name=f"{name}_liberty" if name in TECHNOLOGIES else name,
             description=_description(name, flip_flop),
-            source=ascii(self._file.name)[1:-1],
+            source=", ".join(ascii(part.file.name)[1:-1] for part in self._parts),
             nand2=kept[_NAND2].name,
             cells={cell.name: cell.type for cell in used},
             transistors={},
@@ -156,19 +195,21 @@ class _Reader:
     def _cells(self) -> tuple[list[_LibertyCell], list[FlipFlop]]:
         """Return all usable cells, combinational ones and flip-flops."""
         combinational, flip_flops = [], []
+        groups = [(group, part) for part in self._parts for group in part.group.of_kind("cell")]
+        if not groups:
+            raise self._parts[0].file.error(f"library {self._name} has no cells", 0)
         seen: set[str] = set()
-        if not self._group.has("cell"):
-            raise self._file.error(f"library {self._group.name} has no cells", 0)
-        for group in self._group.of_kind("cell"):
+        for group, part in groups:
             try:
                 if group.name in seen:
-                    raise self._file.error(f"cell {group.name} appears twice", group.position)
+                    raise part.file.error(f"cell {group.name} appears twice", group.position)
                 seen.add(group.name)
                 inputs, outputs = self._pins(group)
                 if group.has(*_SEQUENTIAL_GROUPS):
-                    flip_flops.append(read_flip_flop(group, inputs, self._area(group)))
+                    flip_flops.append(read_flip_flop(group, inputs, self._area(group, part)))
+                    self._found[group.name] = group, part
                 else:
-                    combinational.append(self._combinational(group, inputs, outputs))
+                    combinational.append(self._combinational(group, part, inputs, outputs))
             except Unusable as reason:
                 self._skip(group.name, str(reason))
         return combinational, flip_flops
@@ -200,10 +241,12 @@ class _Reader:
             raise Unusable("two of its pins have one name")
         return inputs, outputs
 
-    def _combinational(self, group: Group, inputs: list[str], outputs: list[Group]) -> _LibertyCell:
+    def _combinational(
+        self, group: Group, part: _Part, inputs: list[str], outputs: list[Group]
+    ) -> _LibertyCell:
         if len(inputs) > _MAX_INPUTS:
             raise Unusable(f"has {len(inputs)} inputs")
-        functions = tuple((pin.name, self._function(pin, inputs)) for pin in outputs)
+        functions = tuple((pin.name, self._function(pin, inputs, part)) for pin in outputs)
         try:
             cell = CellType(group.name, tuple(inputs), functions)
         except ValueError as error:
@@ -211,9 +254,9 @@ class _Reader:
         for pin in inputs:
             if not any(depends(cell, pin, output) for output, _ in cell.outputs):
                 raise Unusable(f"no output depends on {pin}")
-        return _LibertyCell(cell, self._area(group), group)
+        return _LibertyCell(cell, self._area(group, part), group, part)
 
-    def _function(self, pin: Group, inputs: list[str]) -> str:
+    def _function(self, pin: Group, inputs: list[str], part: _Part) -> str:
         if pin.is_set("three_state"):
             raise Unusable("tristate")
         if "function" not in pin.attributes:
@@ -224,15 +267,15 @@ class _Reader:
         except KeyError as unknown:
             raise Unusable(f"output {pin.name} depends on more than inputs: {unknown}") from None
         except ValueError as error:
-            raise self._file.error(f"function of pin {pin.name}: {error}", position) from None
+            raise part.file.error(f"function of pin {pin.name}: {error}", position) from None
 
-    def _area(self, group: Group) -> float:
+    def _area(self, group: Group, part: _Part) -> float:
         text, position = group.attributes.get("area", ("", 0))
         if not text:
             raise Unusable("has no area")
         area = read_number(text)
         if not area >= 0:
-            raise self._file.error(
+            raise part.file.error(
                 f"area of cell {group.name} must be a number, not {text!r}", position
             )
         if area == 0:
@@ -260,12 +303,12 @@ class _Reader:
 
     def _read_arcs(self, cell: _LibertyCell) -> None:
         """Read the arcs of a cell, if the library has any; raise Unusable if this cell has none."""
-        if self._tables:
-            self._arcs[cell.name] = self._tables.arcs(
-                cell.type, _pins_of(cell.group, dict(cell.type.outputs))
-            )
+        if self._timed:
+            tables = _tables_of(cell.part)
+            outputs = _pins_of(cell.group, dict(cell.type.outputs))
+            self._arcs[cell.name] = tables.arcs(cell.type, outputs)
             for pin in _pins_of(cell.group, cell.type.inputs):
-                self._tables.capacitance_ff(pin)  # there must be one
+                tables.capacitance_ff(pin)  # there must be one
 
     def _drives(
         self, used: Sequence[_LibertyCell], stage: FanOutOfFour | None
@@ -316,23 +359,27 @@ class _Reader:
 
     def _missing(self, function: _Function, what: str) -> LibertyError:
         """Return an error that names a cell which has the function, or none, and why it is out."""
-        message = f"library {self._group.name} has no {what}"
-        for group in self._group.of_kind("cell"):
-            reason = self._skipped.get(group.name, "")
-            if self._refused.get(function) == group.name or (
-                function not in self._refused and reason.endswith(_NO_FUNCTION)
-            ):
-                return self._file.error(f"{message}; cell {group.name}: {reason}", group.position)
-        return self._file.error(message, 0)
+        message = f"library {self._name} has no {what}"
+        for part in self._parts:
+            for group in part.group.of_kind("cell"):
+                reason = self._skipped.get(group.name, "")
+                if self._refused.get(function) == group.name or (
+                    function not in self._refused and reason.endswith(_NO_FUNCTION)
+                ):
+                    return part.file.error(
+                        f"{message}; cell {group.name}: {reason}", group.position
+                    )
+        return self._parts[0].file.error(message, 0)
 
     def _fan_out_of_four(self, inverter: _LibertyCell) -> FanOutOfFour | None:
-        if self._tables is None:
+        if not self._timed:
             return None
         (pin,) = _pins_of(inverter.group, inverter.type.inputs)
         try:
-            return settle(self._arcs[inverter.name], self._tables.capacitance_ff(pin)[0])
+            capacitance_ff, *_ = _tables_of(inverter.part).capacitance_ff(pin)
+            return settle(self._arcs[inverter.name], capacitance_ff)
         except (Unusable, ValueError) as reason:
-            raise self._file.error(
+            raise inverter.part.file.error(
                 f"inverter {inverter.name}: {reason}", inverter.group.position
             ) from None
 
@@ -357,30 +404,32 @@ class _Reader:
         return chosen
 
     def _read_times(self, flip_flop: FlipFlop, stage: FanOutOfFour) -> None:
-        assert self._tables
         data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
-        data_pin, output_pin = _pins_of(self._groups[flip_flop.cell], (data, output))
-        self._setup_ps[flip_flop.cell] = self._tables.setup_ps(data_pin, clock, stage.slew_ps)
-        self._arcs[flip_flop.cell] = (self._tables.clock_arc(output_pin, clock),)
+        group, part = self._found[flip_flop.cell]
+        tables = _tables_of(part)
+        data_pin, output_pin = _pins_of(group, (data, output))
+        self._setup_ps[flip_flop.cell] = tables.setup_ps(data_pin, clock, stage.slew_ps)
+        self._arcs[flip_flop.cell] = (tables.clock_arc(output_pin, clock),)
 
     def _characterisation(
         self, cells: list[_LibertyCell], flip_flop: FlipFlop | None, stage: FanOutOfFour | None
     ) -> Characterisation | None:
-        if self._tables is None or stage is None:
+        if stage is None:
             return None
         facts = {
-            cell.name: self._facts(
-                self._tables, cell.group, cell.type.inputs, dict(cell.type.outputs), stage
+            cell.name: _facts(
+                cell.group, cell.part, cell.type.inputs, dict(cell.type.outputs), stage
             )
             for cell in cells
         }
         if flip_flop:
             data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
-            inputs, group = (data, clock, *flip_flop.tied), self._groups[flip_flop.cell]
-            facts[flip_flop.cell] = self._facts(self._tables, group, inputs, [output], stage)
+            inputs = (data, clock, *flip_flop.tied)
+            facts[flip_flop.cell] = _facts(*self._found[flip_flop.cell], inputs, [output], stage)
+        tables = _tables_of(next(part for part in self._parts if part.tables))
         return Characterisation(
-            corner=self._tables.corner,
-            voltage_v=self._tables.voltage_v,
+            corner=tables.corner,
+            voltage_v=tables.voltage_v,
             fo4_ps=stage.delay_ps,
             capacitance_ff={name: of_cell.capacitance_ff for name, of_cell in facts.items()},
             arcs={name: self._arcs[name] for name in facts},
@@ -395,30 +444,6 @@ class _Reader:
             },
         )
 
-    def _facts(
-        self,
-        tables: Tables,
-        cell: Group,
-        inputs: Iterable[str],
-        outputs: Iterable[str],
-        stage: FanOutOfFour,
-    ) -> "_Facts":
-        def energies(pins: Iterable[str]) -> dict[str, float]:
-            groups = _pins_of(cell, pins)
-            return {p.name: tables.energy_fj(p, stage.slew_ps, stage.load_ff) for p in groups}
-
-        try:
-            pins = {pin.name: tables.capacitance_ff(pin) for pin in _pins_of(cell, inputs)}
-            return _Facts(
-                {pin: mean for pin, (mean, _, _) in pins.items()},
-                {pin: (r, f) for pin, (mean, r, f) in pins.items() if not r == f == mean},
-                tables.leakage_nw(cell),
-                energies(outputs),
-                energies(pins),
-            )
-        except Unusable as reason:
-            raise self._file.error(f"cell {cell.name}: {reason}", cell.position) from None
-
 
 class _Facts(NamedTuple):
     """What a ``Characterisation`` has for one cell, beside its arcs."""
@@ -428,6 +453,38 @@ class _Facts(NamedTuple):
     leakage_nw: float
     output_energy_fj: dict[str, float]
     input_energy_fj: dict[str, float]
+
+
+def _facts(
+    cell: Group,
+    part: _Part,
+    inputs: Iterable[str],
+    outputs: Iterable[str],
+    stage: FanOutOfFour,
+) -> _Facts:
+    def energies(pins: Iterable[str]) -> dict[str, float]:
+        groups = _pins_of(cell, pins)
+        return {p.name: tables.energy_fj(p, stage.slew_ps, stage.load_ff) for p in groups}
+
+    tables = _tables_of(part)
+    try:
+        pins = {pin.name: tables.capacitance_ff(pin) for pin in _pins_of(cell, inputs)}
+        return _Facts(
+            {pin: mean for pin, (mean, _, _) in pins.items()},
+            {pin: (r, f) for pin, (mean, r, f) in pins.items() if not r == f == mean},
+            tables.leakage_nw(cell),
+            energies(outputs),
+            energies(pins),
+        )
+    except Unusable as reason:
+        raise part.file.error(f"cell {cell.name}: {reason}", cell.position) from None
+
+
+def _tables_of(part: _Part) -> Tables:
+    """Return the tables of a file in a library that has some; raise Unusable without any."""
+    if part.tables is None:
+        raise Unusable(f"has no timing: {ascii(part.file.name)[1:-1]} has no tables")
+    return part.tables
 
 
 def _is_replaceable(one: CellType, other: CellType) -> bool:

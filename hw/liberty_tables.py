@@ -111,15 +111,20 @@ class Tables:
         return self._number(self._library, "nom_voltage") * self._units.voltage_v
 
     @property
+    def conditions(self) -> str:
+        """Temperature, where the library says it, and voltage."""
+        temperature = ""
+        if self._library.text("nom_temperature"):
+            temperature = f"{self._number(self._library, 'nom_temperature'):g} C, "
+        return f"{temperature}{self.voltage_v:g} V"
+
+    @property
     def corner(self) -> str:
         """Name, temperature and voltage of the operating conditions."""
         conditions = self._library.of_kind("operating_conditions")
         name = self._library.text("default_operating_conditions")
         name = name or (conditions[0].name if conditions else "nominal")
-        temperature = ""
-        if self._library.text("nom_temperature"):
-            temperature = f"{self._number(self._library, 'nom_temperature'):g} C, "
-        return f"{ascii(name[:40])[1:-1]}, {temperature}{self.voltage_v:g} V"
+        return f"{ascii(name[:40])[1:-1]}, {self.conditions}"
 
     def capacitance_ff(self, pin: Group) -> tuple[float, float, float]:
         """Return the capacitance of an input pin: mean, largest of a rise, largest of a fall.

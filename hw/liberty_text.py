@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _MAX_BYTES = 1 << 28  # of text; the largest open libraries have some 2**26
+_7Z = b"7z\xbc\xaf\x27\x1c"  # how such an archive begins; ASAP7 is published in these
 _MAX_DEPTH = 100  # of groups in one another
 
 _NAME = re.compile(r"[A-Za-z0-9_]+")
@@ -203,9 +204,11 @@ def read_text(path: Path) -> str:
     """
     try:
         with path.open("rb") as file:
-            magic = file.read(2)
+            magic = file.read(len(_7Z))
             file.seek(0)
-            if magic == b"\x1f\x8b":
+            if magic == _7Z:
+                raise error_in(path.name, "is a 7z archive: unpack it first, by 7z x FILE")
+            if magic.startswith(b"\x1f\x8b"):
                 with gzip.GzipFile(fileobj=file) as unpacked:
                     content = unpacked.read(_MAX_BYTES + 1)
             else:

@@ -1,30 +1,38 @@
-"""What ``--technology`` takes: a built-in technology, a Liberty file, an installed library."""
+"""What ``--technology`` takes: a built-in technology, Liberty files, an installed library."""
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fmacost.reports.cache import Cache
 from fmacost.reports.errors import InputError
 from fmacost.reports.measure import source_digest
 
 if TYPE_CHECKING:
+    from fmacost.hw.installed import Installed
     from fmacost.hw.technology import Technology
 
-_SUFFIXES = (".lib", ".lib.gz")
+_SUFFIXES = (".lib", ".lib.gz", ".7z")
+_AND = "+"  # between the files of one library
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A technology that can be asked for, or why the file of its name cannot be used."""
+    """A technology that can be asked for, or why the files of its name cannot be used.
+
+    Attributes
+    ----------
+    corners : that can be asked for behind the name and a colon
+    """
 
     name: str
     source: str
     technology: "Technology | None" = None
     error: str = ""
+    corners: tuple[str, ...] = ()
 
 
 def open_technology(text: str, store: Cache | None) -> "Technology":
@@ -33,7 +41,8 @@ def open_technology(text: str, store: Cache | None) -> "Technology":
     Parameters
     ----------
     text : a built-in name; a file, which has a folder in its name, ends in ``.lib`` or
-        ``.lib.gz``, or is there; or an installed library such as ``sky130hd@pdk``
+        ``.lib.gz``, or is there; several files of one library with ``+`` between them; or an
+        installed library such as ``sky130hd@pdk``, with a corner ``sky130hd@pdk:ss_100C_1v60``
     store : where what was read of a file is kept; None reads it each time
 
     Raises
@@ -47,11 +56,16 @@ def open_technology(text: str, store: Cache | None) -> "Technology":
 
     if text in TECHNOLOGIES:
         return TECHNOLOGIES[text]
-    if os.sep in text or text.endswith(_SUFFIXES) or Path(text).is_file():
-        return _read(Path(text), store)
+    names = [text] if Path(text).is_file() else text.split(_AND)
+    if all(map(_is_file_name, names)):
+        return _read(tuple(map(Path, names)), store)
     if "@" in text:
         return _open_installed(text, store)
     return get_technology(text)
+
+
+def _is_file_name(text: str) -> bool:
+    return os.sep in text or text.endswith(_SUFFIXES) or Path(text).is_file()
 
 
 def list_technologies(store: Cache | None) -> tuple[Listed, ...]:
@@ -62,52 +76,67 @@ def list_technologies(store: Cache | None) -> tuple[Listed, ...]:
 
     listed = [Listed(name, made.source, made) for name, made in TECHNOLOGIES.items()]
     for library in installed(os.environ, Path.home()):
+        corners = tuple(filter(None, library.corners))
+        files = library.corners.get(library.typical, ())
+        source = _AND.join(map(str, files))
         try:
-            made = replace(_read(library.path, store), name=library.name)
-        except LibertyError as error:
-            listed.append(Listed(library.name, str(library.path), error=str(error)))
+            made = _read_corner(library, library.typical, library.name, store)
+        except (LibertyError, InputError) as error:
+            listed.append(Listed(library.name, source, error=str(error), corners=corners))
         else:
-            listed.append(Listed(library.name, str(library.path), made))
+            listed.append(Listed(library.name, source, made, corners=corners))
     return tuple(listed)
 
 
 def _open_installed(text: str, store: Cache | None) -> "Technology":
     from fmacost.hw.installed import PLACES, installed
 
-    known = {library.name: library.path for library in installed(os.environ, Path.home())}
-    if text in known:
-        return replace(_read(known[text], store), name=text)
-    place = text.rpartition("@")[2]
+    known = {library.name: library for library in installed(os.environ, Path.home())}
+    name, colon, corner = text.partition(":")
+    if name in known:
+        return _read_corner(known[name], corner if colon else known[name].typical, text, store)
+    place = name.rpartition("@")[2]
     if place not in PLACES:
         raise InputError(f"unknown place '{place}' in '{text}'; expected {', '.join(PLACES)}")
-    here = [name for name in known if name.endswith(f"@{place}")]
+    here = [other for other in known if other.endswith(f"@{place}")]
     found = f"found there: {', '.join(here)}" if here else "none is found there"
-    raise InputError(f"no library '{text}' in {PLACES[place]}; {found}")
+    raise InputError(f"no library '{name}' in {PLACES[place]}; {found}")
 
 
-def _read(path: Path, store: Cache | None) -> "Technology":
-    """Read a Liberty file, or what was kept of one with the same content."""
+def _read_corner(library: "Installed", corner: str, name: str, store: Cache | None) -> "Technology":
+    """Read the files of a corner; the technology gets a name."""
+    if corner not in library.corners:
+        there = ", ".join(filter(None, library.corners)) or "no corners to choose from"
+        raise InputError(f"library {library.name} has no corner '{corner}'; it has {there}")
+    return replace(_read(library.corners[corner], store), name=name)
+
+
+def _read(paths: Sequence[Path], store: Cache | None) -> "Technology":
+    """Read the Liberty files of a library, or what was kept of some with the same content."""
     from fmacost.hw.liberty import read_liberty
     from fmacost.hw.technology import TechnologyError
     from fmacost.hw.technology_json import technology_from_json, technology_to_json
 
-    key = None if store is None else _key(path)
+    key = None if store is None else _key(paths)
     if store is not None and key is not None and (kept := store.load("libraries", key)) is not None:
         try:
             return technology_from_json(kept)
         except TechnologyError as error:
             store.reject("libraries", key, str(error))
-    technology = read_liberty(path).technology
+    technology = read_liberty(*paths).technology
     if store is not None and key is not None:
         store.store("libraries", key, technology_to_json(technology))
     return technology
 
 
-def _key(path: Path) -> Mapping[str, str] | None:
-    """Return what the reading of a file depends on; None if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None  # the reader says why
-    return {"name": path.name, "content": content, "sources": source_digest()}
+def _key(paths: Sequence[Path]) -> Mapping[str, Any] | None:
+    """Return what the reading of files depends on; None if one cannot be read."""
+    contents = []
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                contents.append(hashlib.file_digest(file, "sha256").hexdigest())
+        except OSError:
+            return None  # the reader says why
+    names = [path.name for path in paths]
+    return {"names": names, "contents": contents, "sources": source_digest()}

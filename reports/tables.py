@@ -242,7 +242,8 @@ def listed_record(entry: "Listed") -> dict[str, Any]:
     if entry.technology is None:
         return {"name": entry.name, "source": entry.source, "error": entry.error}
     summary = {**_summary(entry.technology), "source": entry.source}
-    return {"name": entry.name, **summary, "cell_count": len(entry.technology.cells)}
+    count = len(entry.technology.cells)
+    return {"name": entry.name, **summary, "cell_count": count, "corners": [*entry.corners]}
 
 
 def _summary(technology: "Technology") -> dict[str, Any]:
@@ -274,6 +275,15 @@ def listed_table(listed: Sequence["Listed"]) -> Table:
         return [entry.name, *shown, printable(entry.source)]
 
     return table(headings, map(cells, listed))
+
+
+def corner_notes(listed: Sequence["Listed"]) -> list[str]:
+    """Return a line for each library of which several corners are there."""
+    return [
+        f"{entry.name}: corners {', '.join(map(printable, entry.corners))}"
+        for entry in listed
+        if len(entry.corners) > 1
+    ]
 
 
 def technology_parts(technologies: Sequence["Technology"]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fmacost.hw.technology import AdderCell, TechnologyError, get_technology
 from fmacost.sim.check import verify
 from fmacost.sim.netlist import Cell, CellType, Netlist
 from fmacost.sim.operation import parse_unit
+from tests import hand_library
 
 
 def pin(name: str, function: str | None = None, extra: str = "") -> str:
@@ -47,6 +49,81 @@ def read(tmp_path: Path, text: str | bytes, name: str = "toy.lib") -> Library:
 
 def read_cells(tmp_path: Path, *cells: str) -> Library:
     return read(tmp_path, library(INV, NAND, *cells))
+
+
+def read_files(tmp_path: Path, **texts: str) -> Library:
+    """Read one library of several files, ``a`` from ``a.lib`` and so on."""
+    paths = [tmp_path / f"{name}.lib" for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_text(text)
+    return read_liberty(*paths)
+
+
+def test_files_of_one_library_are_as_if_they_were_one(tmp_path: Path) -> None:
+    cells = (hand_library.INV, hand_library.NAND, hand_library.XOR, hand_library.DFF)
+    header = hand_library.HEADER
+    whole = read(tmp_path, "\n".join([header, *cells, "}"])).technology
+    together = read_files(
+        tmp_path,
+        inverters="\n".join([header.replace("(hand)", "(hand_A_TT)"), cells[0], "}"]),
+        simple="\n".join([header.replace("(hand)", "(hand_B_TT)"), *cells[1:3], "}"]),
+        registers="\n".join([header.replace("(hand)", "(hand_C_TT_2)"), cells[3], "}"]),
+    ).technology
+    assert together.name == "hand_TT"
+    assert together.source == "inverters.lib, simple.lib, registers.lib"
+    named = replace(together, name=whole.name, source=whole.source, description=whole.description)
+    assert named == whole
+    assert named.digest == whole.digest
+
+
+def test_every_file_has_its_own_units(tmp_path: Path) -> None:
+    header = hand_library.HEADER
+    nano = header.replace('time_unit : "1ps"', 'time_unit : "1ns"')
+    known = read_files(
+        tmp_path,
+        a=f"{header} {hand_library.INV} }}",
+        b=f"{nano} {hand_library.NAND} }}",
+    ).technology.characterisation
+    assert known is not None
+    (inverter,), (nand, _) = known.arcs["INV"], known.arcs["NAND2"]
+    assert inverter.rise is not None
+    assert nand.rise is not None
+    assert inverter.rise.delay.at(10, 10) == 30
+    assert nand.rise.delay.at(10, 10) == pytest.approx(32_000)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (f"{INV}\n{NAND}", INV, "b.lib:3: cell INV_X1 appears twice"),
+        (INV, cell("N", "none", "A", "Y=A"), "b.lib:3: area of cell N must be a number"),
+        (INV, "", "a.lib:1: library toy has no two-input NAND"),
+        (INV, cell("N", 1, "A B", "Y=!(A B"), "b.lib:6: function of pin Y"),
+    ],
+)
+def test_errors_say_which_file(tmp_path: Path, first: str, second: str, message: str) -> None:
+    with pytest.raises(LibertyError) as caught:
+        read_files(tmp_path, a=library(first), b=library(second))
+    assert str(caught.value).startswith(message)
+
+
+def test_files_of_several_corners_are_no_library(tmp_path: Path) -> None:
+    header = hand_library.HEADER
+    hot = header.replace("nom_temperature : 25", "nom_temperature : 100")
+    message = r"b.lib:4: the library is of 100 C, 2 V, that of a.lib of 25 C, 2 V: files of one lib"
+    with pytest.raises(LibertyError, match=message):
+        read_files(
+            tmp_path,
+            a=f"{header} {hand_library.INV} }}",
+            b=f"{hot} {hand_library.NAND} }}",
+        )
+
+
+def test_a_file_without_tables_adds_no_cells_to_one_with_them(tmp_path: Path) -> None:
+    found = read_files(
+        tmp_path, a=hand_library.hand_library(), b=library(cell("BIG", 9, "A", "Y=A"))
+    )
+    assert found.skipped == {"BIG": "has no timing: b.lib has no tables"}
 
 
 def test_areas_and_functions(tmp_path: Path) -> None:
@@ -264,6 +341,11 @@ def test_every_truncation_is_refused_or_read(tmp_path: Path) -> None:
     for length in range(0, len(text), 7):
         with pytest.raises(LibertyError):
             read(tmp_path, text[:length])
+
+
+def test_a_7z_archive(tmp_path: Path) -> None:
+    with pytest.raises(LibertyError, match=r"^toy.lib: is a 7z archive: unpack it first"):
+        read(tmp_path, b"7z\xbc\xaf\x27\x1c\x00\x04")
 
 
 def test_a_cut_gzip_file(tmp_path: Path) -> None:

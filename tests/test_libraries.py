@@ -122,6 +122,70 @@ def test_libraries_are_found_where_users_keep_them(
     assert open_technology(plain, None) is TECHNOLOGIES[plain]
 
 
+ASAP7 = "flow/platforms/asap7/lib/NLDM/asap7sc7p5t_{}_RVT_{}_nldm_{}.lib{}"
+
+
+def test_a_library_of_several_files_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORFS_ROOT", str(tmp_path))
+    parts = {"INVBUF": (INV, BUF), "SIMPLE": (NAND,), "AO": (XOR,), "OA": (), "SEQ": ()}
+    for corner in ("TT", "SS"):
+        for part, cells in parts.items():
+            name = ASAP7.format(part, corner, "220123", "" if part == "SEQ" else ".gz")
+            write(tmp_path / name, library(*cells, name=f"asap7_{part}_{corner}"))
+    write(tmp_path / ASAP7.format("SIMPLE", "TT", "201020", ""), library("an old release"))
+    write(tmp_path / ASAP7.format("SIMPLE", "FF", "220123", ""))  # the others are missing
+    technology = open_technology("asap7@orfs", None)
+    assert technology.name == "asap7@orfs"
+    assert set(technology.cells) == {"INV_X1", "BUF_X1", "NAND_X1", "XOR_X1"}
+    assert "asap7sc7p5t_AO_RVT_TT_nldm_220123.lib.gz, " in technology.source
+    slow = open_technology("asap7@orfs:SS", None)
+    assert slow.name == "asap7@orfs:SS"
+    assert "_SS_" in slow.source
+    with pytest.raises(InputError, match=r"asap7@orfs has no corner 'FF'; it has SS, TT$"):
+        open_technology("asap7@orfs:FF", None)
+
+
+def test_files_with_a_plus_between_them_are_one_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "toy_a.lib.gz", library(INV, name="toy_a"))
+    write(tmp_path / "toy_b.lib", library(NAND, name="toy_b"))
+    store = Cache(tmp_path / "cache", pytest.fail)
+    technology = open_technology("toy_a.lib.gz+./toy_b.lib", store)
+    assert technology.name == "toy"
+    assert set(technology.cells) == {"INV_X1", "NAND_X1"}
+    write(tmp_path / "toy_b.lib", library(NAND, BUF, name="toy_b"))
+    assert len(open_technology("toy_a.lib.gz+toy_b.lib", store).cells) == 3  # not what was kept
+    with pytest.raises(LibertyError, match=r"none.lib: cannot be read"):
+        open_technology("toy_a.lib.gz+none.lib", store)
+    write(tmp_path / "a+b.lib")
+    assert open_technology("a+b.lib", store).cells.keys() >= {"XOR_X1"}
+
+
+def test_corners_of_a_kit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PDK_ROOT", str(tmp_path))
+    slow = SKY.replace("tt_025C_1v80", "ss_100C_1v60")
+    write(tmp_path / slow, library(INV, NAND))
+    with pytest.raises(InputError, match="no corner 'tt_025C_1v80'; it has ss_100C_1v60"):
+        open_technology("sky130hd@pdk", None)
+    (entry,) = (entry for entry in list_technologies(None) if "@" in entry.name)
+    assert "no corner" in entry.error
+    write(tmp_path / SKY)
+    assert set(open_technology("sky130hd@pdk", None).cells) > {"INV_X1", "NAND_X1"}
+    assert set(open_technology("sky130hd@pdk:ss_100C_1v60", None).cells) == {"INV_X1", "NAND_X1"}
+    assert run(["technologies", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert rows["sky130hd@pdk"]["corners"] == ["ss_100C_1v60", "tt_025C_1v80"]
+    assert rows["sky130hd"]["corners"] == []
+    assert run(["technologies"]) == 0
+    assert "sky130hd@pdk: corners ss_100C_1v60, tt_025C_1v80" in capsys.readouterr().out
+
+
 def test_a_chosen_root_is_the_only_one(tmp_path: Path) -> None:
     write(tmp_path / ".ciel" / SKY)
     names = [entry.name for entry in installed({}, tmp_path)]

@@ -108,8 +108,9 @@ def technologies(
 ) -> None:
     """List the technologies that are there, or the cells of some and what each one costs.
 
-    A name is a built-in technology, a Liberty file (.lib or .lib.gz), or a library found where kits
-    are kept: NAME@pdk in PDK_ROOT, ~/.ciel or ~/.volare, NAME@orfs in ORFS_ROOT, NAME@qflow.
+    A name is a built-in technology, a Liberty file (.lib or .lib.gz; + between several of one
+    library), or a library found where kits are kept: NAME@pdk in PDK_ROOT, ~/.ciel or ~/.volare,
+    NAME@orfs in ORFS_ROOT, NAME@qflow. It is the typical corner; NAME@pdk:CORNER is another one.
     """
     from fmacost.reports import tables
     from fmacost.reports.libraries import list_technologies
@@ -127,7 +128,7 @@ def technologies(
         if json:
             write_json([tables.listed_record(entry) for entry in listed], terminal)
         else:
-            terminal.show(tables.listed_table(listed))
+            terminal.show(tables.listed_table(listed), *tables.corner_notes(listed))
 
 
 @app.command(epilog=epilog("fmacost doctor\nfmacost doctor --json"))
