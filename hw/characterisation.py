@@ -96,13 +96,14 @@ class FlipFlop:
 
     Attributes
     ----------
+    cell : of a library; or the name of two cells of one, a flip-flop with an inverted output and an
+        inverter behind it, which all facts include
     pins : cell pin of each of D, CLK and Q
     transistors : None if the library does not say
     area_um2 : None in a technology without areas
     setup_fo4, clock_to_output_fo4 : where there is no ``Characterisation``; the output drives an
         FO4 load
     tied : constant, 0 or 1, on each further input, such as a reset
-    inverted : whether Q has the inverse of what D had
     """
 
     cell: str
@@ -112,7 +113,6 @@ class FlipFlop:
     setup_fo4: float | None = None
     clock_to_output_fo4: float | None = None
     tied: Mapping[str, int] = field(default_factory=dict)
-    inverted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from fmacost.hw.characterisation import Arc, Characterisation, FlipFlop
-from fmacost.hw.liberty_flip_flop import read_flip_flop
+from fmacost.hw.liberty_flip_flop import Register, read_flip_flop, with_inverter
 from fmacost.hw.liberty_function import translate_function
 from fmacost.hw.liberty_tables import Tables, Unusable, depends, read_number
 from fmacost.hw.liberty_text import Group, LibertyError, LibertyFile, read_text, shown
@@ -75,7 +75,8 @@ def read_liberty(*paths: Path) -> Library:
     has a ``characterisation``: internal energies are those at the slew and the load of a
     fan-out-of-four inverter, setup times those where data and clock have that slew. Its flip-flop
     is the smallest plain one with a true output; where every one has a reset or the like, the
-    smallest with such pins tied. None, if there is no usable one. Larger cells with the pins and
+    smallest with such pins tied; where every one has an inverted output alone, one of these and the
+    smallest inverter as one cell. None, if there is no usable one. Larger cells with the pins and
     functions of one that is kept are its ``drives``: up to three, each at least a quarter faster
     with a large load than the one before.
 
@@ -169,7 +170,8 @@ class _Reader:
                 raise self._missing(function, what)
         inverter = kept[_NOT]
         stage = self._fan_out_of_four(inverter)
-        flip_flop = self._flip_flop(flip_flops, stage)
+        register = self._register(flip_flops, stage)
+        flip_flop = register and register.flip_flop
         adders = self._adders(kept, inverter.area)
         used = sorted(kept.values(), key=lambda cell: cell.name)
         drives = self._drives(used, stage)
@@ -177,7 +179,7 @@ class _Reader:
         name = self._name
         technology = Technology(
             name=f"{name}_liberty" if name in TECHNOLOGIES else name,
-            description=_description(name, flip_flop),
+            description=_description(name, register, inverter.name),
             source=", ".join(ascii(part.file.name)[1:-1] for part in self._parts),
             nand2=kept[_NAND2].name,
             cells={cell.name: cell.type for cell in used},
@@ -190,9 +192,11 @@ class _Reader:
             characterisation=self._characterisation([*used, *larger], flip_flop, stage),
             drives={name: tuple(cell.type for cell in found) for name, found in drives.items()},
         )
+        if register and register.inverted:
+            technology = with_inverter(technology)
         return Library(technology, self._skipped)
 
-    def _cells(self) -> tuple[list[_LibertyCell], list[FlipFlop]]:
+    def _cells(self) -> tuple[list[_LibertyCell], list[Register]]:
         """Return all usable cells, combinational ones and flip-flops."""
         combinational, flip_flops = [], []
         groups = [(group, part) for part in self._parts for group in part.group.of_kind("cell")]
@@ -383,24 +387,27 @@ class _Reader:
                 f"inverter {inverter.name}: {reason}", inverter.group.position
             ) from None
 
-    def _flip_flop(self, candidates: list[FlipFlop], stage: FanOutOfFour | None) -> FlipFlop | None:
+    def _register(self, candidates: list[Register], stage: FanOutOfFour | None) -> Register | None:
         """Return the smallest usable flip-flop, plain ones first, and read its times."""
 
-        def rank(candidate: FlipFlop) -> tuple[bool, bool, float, str]:
-            area = candidate.area_um2 or 0
-            return candidate.inverted, bool(candidate.tied), area, candidate.cell
+        def rank(candidate: Register) -> tuple[bool, bool, float, str]:
+            flip_flop = candidate.flip_flop
+            area = flip_flop.area_um2 or 0
+            return candidate.inverted, bool(flip_flop.tied), area, flip_flop.cell
 
-        chosen: FlipFlop | None = None
+        chosen: Register | None = None
         for candidate in sorted(candidates, key=rank):
+            cell = candidate.flip_flop.cell
             if chosen:
-                self._skip(candidate.cell, f"is a flip-flop, and {chosen.cell} is the one used")
+                used = chosen.flip_flop.cell
+                self._skip(cell, f"is a flip-flop, and {used} is the one used")
                 continue
             try:
                 if stage:
-                    self._read_times(candidate, stage)
+                    self._read_times(candidate.flip_flop, stage)
                 chosen = candidate
             except Unusable as reason:
-                self._skip(candidate.cell, str(reason))
+                self._skip(cell, str(reason))
         return chosen
 
     def _read_times(self, flip_flop: FlipFlop, stage: FanOutOfFour) -> None:
@@ -501,14 +508,15 @@ def _pins_of(group: Group, names: Iterable[str]) -> list[Group]:
     return [pins[name] for name in names]
 
 
-def _description(name: str, flip_flop: FlipFlop | None) -> str:
+def _description(name: str, register: Register | None, inverter: str) -> str:
     text = f"cells of the Liberty library {name}, smallest of each function"
-    if flip_flop and flip_flop.tied:
-        tied = ", ".join(f"{pin} at {value}" for pin, value in flip_flop.tied.items())
-        text += f"; flip-flop {flip_flop.cell} with {tied}"
-    if flip_flop and flip_flop.inverted:
-        text += f"; flip-flop {flip_flop.cell} with an inverted output"
-    return text
+    if register is None:
+        return text
+    added = [f"{pin} at {value}" for pin, value in register.flip_flop.tied.items()]
+    added += [f"{inverter} behind its inverted output"] if register.inverted else []
+    return text + (
+        f"; flip-flop {register.flip_flop.cell} with {', '.join(added)}" if added else ""
+    )
 
 
 def _check_name(kind: str, name: str) -> None:

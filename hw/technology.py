@@ -158,25 +158,18 @@ class Technology:
         if flip_flop is None:
             return cells
         data, clock, output = (flip_flop.pins[pin] for pin in ("D", "CLK", "Q"))
-        function = f"~{data}" if flip_flop.inverted else data
         inputs = (data, clock, *flip_flop.tied)
-        register = CellType(flip_flop.cell, inputs, ((output, function),), clock=clock)
+        register = CellType(flip_flop.cell, inputs, ((output, data),), clock=clock)
         return {**cells, flip_flop.cell: register}
 
     @property
     def register(self) -> FlipFlop:
         """The flip-flop that registers are made of; raises TechnologyError if there is none."""
-        flip_flop = self.flip_flop
-        if flip_flop is None:
+        if self.flip_flop is None:
             raise TechnologyError(
                 f"technology {self.name} has no flip-flop, so no registers can be counted in it"
             )
-        if flip_flop.inverted:
-            raise TechnologyError(
-                f"technology {self.name}: flip-flop {flip_flop.cell} inverts, registers need a "
-                "plain one"
-            )
-        return flip_flop
+        return self.flip_flop
 
     def register_cell(self, name: str, data: int, clock: int, output: int) -> Cell:
         """Return a flip-flop between two nets; raise as ``register``."""

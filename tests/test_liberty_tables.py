@@ -10,6 +10,10 @@ import pytest
 
 from fmacost.hw.characterisation import Characterisation, FlipFlop
 from fmacost.hw.liberty import LibertyError, Library, read_liberty
+from fmacost.hw.pipeline import pipelined
+from fmacost.hw.synthesis import synthesise
+from fmacost.sim.cycles import check_pipeline
+from fmacost.sim.operation import parse_unit
 from tests.hand_library import (
     DFF,
     FA,
@@ -190,7 +194,10 @@ def test_what_is_known_of_a_flip_flop(tmp_path: Path) -> None:
         ),
         # an inverted output only where there is no other
         ([flip_flop("DN", 9, "IQN"), DFF], PLAIN),
-        ([flip_flop("DN", 9, "IQN")], replace(PLAIN, cell="DN", area_um2=9, inverted=True)),
+        (
+            [flip_flop("DN", 9, "IQN")],
+            replace(PLAIN, cell="DN_INV", area_um2=11, pins={"D": "D", "CLK": "CK", "Q": "Y"}),
+        ),
         ([flip_flop("DN", 9, "IQ'", data="!D")], replace(PLAIN, cell="DN", area_um2=9)),
         # of no use
         ([flip_flop("DX", 9, ff="dont : 1;").replace("ff (", "latch (")], None),
@@ -210,11 +217,47 @@ def test_the_flip_flop_is_the_smallest_plain_one(
 ) -> None:
     library = read(tmp_path, hand_library(*cells))
     assert library.technology.flip_flop == expected
-    chosen = {expected.cell} if expected else set()
+    chosen = {expected.cell.removesuffix("_INV")} if expected else set()
     names = {text.split("(")[1].split(")")[0] for text in cells}
     assert library.skipped.keys() == names - chosen
-    if expected and (expected.tied or expected.inverted):
+    if expected and expected.tied:
         assert f"flip-flop {expected.cell}" in library.technology.description
+
+
+def test_an_inverted_output_gets_an_inverter(tmp_path: Path) -> None:
+    """A clock edge takes 50 to the inverted output with slew 5, then the inverter s + 2 l or so."""
+    inverting = flip_flop("DN", 9, "IQN").replace("area : 9;", "area : 9; cell_leakage_power : 7;")
+    library = read(tmp_path, hand_library(inverting))
+    assert library.technology.register.cell == "DN_INV"
+    assert "flip-flop DN with INV behind its inverted output" in library.technology.description
+    facts = facts_of(library)
+    assert "DN" not in facts.arcs
+    assert facts.setup_ps == {"DN_INV": 9}
+    assert facts.capacitance_ff["DN_INV"] == {"D": 1, "CK": 2}
+    assert facts.leakage_nw["DN_INV"] == 7 + 2
+    inverter = facts.output_energy_fj["INV"]["Y"] + facts.input_energy_fj["INV"]["A"]
+    charging = facts.capacitance_ff["INV"]["A"] * 2**2 / 2
+    assert facts.output_energy_fj["DN_INV"] == {"Y": pytest.approx(inverter + charging)}
+    (arc,) = facts.arcs["DN_INV"]
+    assert (arc.source, arc.sink, arc.sense) == ("CK", "Y", "both")
+    assert arc.rise and arc.fall and arc.rise.slew and arc.fall.slew
+    for load in (0, 4, 20):
+        assert arc.rise.delay.at(33, load) == pytest.approx(50 + 5 + 2 * load)
+        assert arc.fall.delay.at(33, load) == pytest.approx(50 + 2.5 + load)
+        assert arc.rise.slew.at(33, load) == pytest.approx(8 + 2 * load)
+        assert arc.fall.slew.at(33, load) == pytest.approx(4 + load)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_pipelines_of_flip_flops_with_inverted_outputs(tmp_path: Path, ranks: int) -> None:
+    technology = read(tmp_path, hand_library(XOR, FA, flip_flop("DN", 9, "IQN"))).technology
+    operation = parse_unit("mul:int2")
+    netlist = synthesise(operation, technology, effort="quick").netlist
+    made = pipelined(netlist, technology, ranks)
+    assert made.flip_flops == made.netlist.count()["DN_INV"] > 0
+    assert technology.cost(made.netlist) == technology.cost(netlist) + 11 * made.flip_flops
+    assert check_pipeline(operation, made.netlist, ranks).mismatches == 0
+    assert made.period < 1000
 
 
 def test_a_flip_flop_without_timing(tmp_path: Path) -> None:

@@ -290,12 +290,6 @@ def test_technology_without_flip_flop_is_refused() -> None:
         pipelined(inverters(0), get_technology("cmos2"), 1)
 
 
-def test_inverting_flip_flop_is_refused() -> None:
-    inverting = replace(CMOS, flip_flop=replace(CMOS.register, inverted=True))
-    with pytest.raises(TechnologyError, match="technology cmos: flip-flop DFF inverts"):
-        pipelined(inverters(1), inverting, 1)
-
-
 def test_further_inputs_of_a_flip_flop_are_tied() -> None:
     toy = characterised()
     assert toy.characterisation is not None
