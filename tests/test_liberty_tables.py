@@ -2,7 +2,6 @@
 
 import gzip
 import random
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -379,9 +378,7 @@ def test_every_truncation_and_mutation_is_refused_or_read(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_real_libraries(name: str) -> None:
     path = library_path(name)
-    start = time.perf_counter()
     technology = read_liberty(path).technology
-    assert time.perf_counter() - start < 5
     facts = technology.characterisation
     assert facts is not None
     assert facts.fo4_ps == pytest.approx(LIBRARIES[name][1], rel=5e-4)
