@@ -75,7 +75,7 @@ def energy_fj(netlist: Netlist, technology: Technology, toggles: Mapping[int, in
     parts = _switched(netlist, toggles, known.capacitance_ff)
     parts = {name: switched * half_v2 for name, switched in parts.items()} | {"internal": 0.0}
     for name in {cell.type for cell in netlist.registers}:
-        if netlist.library[name].clock not in known.input_energy_fj.get(name, {}):
+        if not known.input_energy_fj.get(name, {}).get(netlist.library[name].clock or ""):
             raise TechnologyError(f"technology {technology.name}: no energy of a clock in {name}")
     for cell in netlist.cells:
         kind = netlist.library[cell.type]
@@ -100,12 +100,6 @@ def switched_capacitance(
     return _spent(netlist, _switched(netlist, toggles, loads))
 
 
-def leakage_nw(netlist: Netlist, technology: Technology) -> float:
-    """Return the power of a netlist at rest; raise as ``energy_fj``."""
-    known = _characterisation(netlist, technology)
-    return sum(known.leakage_nw[name] * count for name, count in netlist.count().items())
-
-
 def _characterisation(netlist: Netlist, technology: Technology) -> Characterisation:
     """Return what is known of the cells; raise TechnologyError if that is not all."""
     known = technology.characterisation
@@ -113,7 +107,11 @@ def _characterisation(netlist: Netlist, technology: Technology) -> Characterisat
         raise TechnologyError(f"technology {technology.name} has no energies")
     _require(netlist, technology, "input capacitance", known.capacitance_ff)
     _require(netlist, technology, "internal energy", known.output_energy_fj)
-    _require(netlist, technology, "leakage", known.leakage_nw)
+    if not known.voltage_v > 0:
+        raise TechnologyError(f"technology {technology.name}: no energies at {known.voltage_v:g} V")
+    stated = (known.output_energy_fj, known.input_energy_fj)
+    if not any(each for table in stated for cell in table.values() for each in cell.values()):
+        raise TechnologyError(f"technology {technology.name} states no energy inside of cells")
     return known
 
 

@@ -219,13 +219,13 @@ class Technology:
     def leakage_nw(self, netlist: Netlist) -> float | None:
         """Return the leakage of a netlist, the mean over the states of each cell's inputs.
 
-        None where the leakage of a cell is not known.
+        None where the leakage of a cell is not known, or no cell leaks: then none was stated.
         """
         known = {} if self.characterisation is None else self.characterisation.leakage_nw
         counts = netlist.count()
         if not counts.keys() <= known.keys():
             return None
-        return sum(known[name] * n for name, n in counts.items())
+        return sum(known[name] * n for name, n in counts.items()) or None
 
     def arithmetic_cells(self, netlist: Netlist) -> int:
         """Return how many full and half adder cells a netlist has."""

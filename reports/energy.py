@@ -102,7 +102,7 @@ class Energy:
     vectors : of the stream
     settled : with every net but the clock changing at most once an operation
     glitches : what the unit-delay model adds to that, None if it was not asked for
-    leakage_nw : None for capacitances
+    leakage_nw : None where the technology states none
     """
 
     row: Row
@@ -180,7 +180,7 @@ def measure_energy(
     TechnologyError
         If the technology lacks what is needed of a cell.
     """
-    from fmacost.hw.power import energy_fj, leakage_nw, switched_capacitance
+    from fmacost.hw.power import energy_fj, switched_capacitance
 
     has_energy = technology.characterisation is not None
     spend = energy_fj if has_energy else switched_capacitance
@@ -199,7 +199,7 @@ def measure_energy(
         toggles=sum(activity.toggles.values()) / activity.steps,
         settled=settled,
         glitches=surplus,
-        leakage_nw=leakage_nw(netlist, technology) if has_energy else None,
+        leakage_nw=technology.leakage_nw(netlist),
     )
 
 

@@ -288,11 +288,12 @@ def test_a_cell_without_energy_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert INVENTED.characterisation is not None
-    poor = replace(INVENTED, characterisation=replace(INVENTED.characterisation, leakage_nw={}))
+    known_facts = replace(INVENTED.characterisation, output_energy_fj={"INV": {"Y": 1.0}})
+    poor = replace(INVENTED, characterisation=known_facts)
     known = {**TECHNOLOGIES, "invented": poor}
     monkeypatch.setattr("fmacost.hw.technology.TECHNOLOGIES", known)
     assert run(["-q", "energy", "mul:int2", "-t", "invented"]) == 2
-    assert "technology invented: no leakage of MUX2" in capsys.readouterr().err
+    assert "technology invented: no internal energy of MUX2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from fmacost.hw.characterisation import Characterisation
 from fmacost.hw.liberty import translate_function
-from fmacost.hw.power import energy_fj, leakage_nw, switched_capacitance
+from fmacost.hw.power import energy_fj, switched_capacitance
 from fmacost.hw.technology import Technology, TechnologyError, get_technology
 from fmacost.hw.yosys import Job, run_yosys
 from fmacost.sim.activity import replay
@@ -95,7 +95,12 @@ def test_capacitance_worked_by_hand() -> None:
 
 
 def test_leakage_worked_by_hand() -> None:
-    assert leakage_nw(CIRCUIT, INVENTED) == 0.5 + 0.75 + 2.0
+    assert INVENTED.leakage_nw(CIRCUIT) == 0.5 + 0.75 + 2.0
+    assert CMOS.leakage_nw(CIRCUIT) is None
+    assert INVENTED.characterisation is not None
+    silent = dict.fromkeys(INVENTED.characterisation.leakage_nw, 0.0)
+    known = replace(INVENTED.characterisation, leakage_nw=silent)
+    assert replace(INVENTED, characterisation=known).leakage_nw(CIRCUIT) is None
 
 
 def test_energy_grows_with_the_square_of_the_voltage_but_not_inside_of_cells() -> None:
@@ -110,13 +115,11 @@ def test_facts_that_are_missing_are_named() -> None:
     toggles = dict.fromkeys(range(7), 1)
     with pytest.raises(TechnologyError, match="technology cmos has no energies"):
         energy_fj(CIRCUIT, CMOS, toggles)
-    with pytest.raises(TechnologyError, match="technology cmos has no energies"):
-        leakage_nw(CIRCUIT, CMOS)
     assert INVENTED.characterisation is not None
+    no_energies = {name: {"Y": 0.0} for name in INVENTED.characterisation.output_energy_fj}
     fields = {
         "capacitance_ff": "input capacitance",
         "output_energy_fj": "internal energy",
-        "leakage_nw": "leakage",
     }
     for field, what in fields.items():
         table: Any = {
@@ -127,6 +130,13 @@ def test_facts_that_are_missing_are_named() -> None:
         lacking: Any = {field: table}
         poor = replace(INVENTED, characterisation=replace(INVENTED.characterisation, **lacking))
         with pytest.raises(TechnologyError, match=f"technology invented: no {what} of INV"):
+            energy_fj(CIRCUIT, poor, toggles)
+    for lacking, what in (
+        ({"voltage_v": 0.0}, "no energies at 0 V"),
+        ({"output_energy_fj": no_energies, "input_energy_fj": {}}, "states no energy inside"),
+    ):
+        poor = replace(INVENTED, characterisation=replace(INVENTED.characterisation, **lacking))
+        with pytest.raises(TechnologyError, match=f"technology invented.* {what}"):
             energy_fj(CIRCUIT, poor, toggles)
     bare = replace(CMOS, drive={})
     with pytest.raises(TechnologyError, match="no input capacitance of INV, NAND2, XOR2"):
@@ -211,7 +221,7 @@ def test_a_multiplier_takes_what_opensta_says(
     (finished,) = run_yosys([Job(BOOTH, files, ("netlist.json",))], parallel=1, timeout_s=300)
     document = json.loads(finished.outputs["netlist.json"])
     netlist = Netlist.from_yosys_json(document, technology.cells, "top")
-    assert leakage_nw(netlist, technology) == pytest.approx(leakage, rel=1e-3)
+    assert technology.leakage_nw(netlist) == pytest.approx(leakage, rel=1e-3)
     activity = replay(netlist, make_stream("uniform", parse_unit("mul:int8"), 2001))
     spent = energy_fj(netlist, technology, activity.toggles)
     assert spent.internal is not None

@@ -240,13 +240,14 @@ def energy(
 
     operations = read_units(units)
     sources = energies.parse_sources(stream or energies.BUILT_IN, vectors, seed)
-    technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1])
+    terminal = Terminal(quiet or bool(context.obj))
+    store = open_cache(not no_cache, terminal)
+    technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
     registers = read_registers(pipeline, pe, operations, technologies)
     for source in sources:
         for operation in operations:
             source.check(operation, registers)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
-    terminal = Terminal(quiet or bool(context.obj))
     settings = Settings(
         objective=objective, effort=effort, seed=seed, jobs=jobs, timeout_s=timeout_s,
         with_netlist=True, registers=registers,
