@@ -12,6 +12,7 @@ from types import FrameType
 from typing import NoReturn, TextIO
 
 DEBUG_VARIABLE = "FMACOST_DEBUG"
+COMPLETE_VARIABLE = "_FMACOST_COMPLETE"  # set by what --install-completion puts into a shell
 OK, MISMATCH, USAGE, TOOL_FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
 
@@ -44,6 +45,10 @@ def _invoke(arguments: list[str]) -> int:
     from fmacost.reports.commands import app
 
     command = typer.main.get_command(app)
+    if instruction := os.environ.get(COMPLETE_VARIABLE):
+        from typer.completion import shell_complete
+
+        return shell_complete(command, {}, "fmacost", COMPLETE_VARIABLE, instruction)
     try:
         with command.make_context("fmacost", arguments) as context:
             command.invoke(context)

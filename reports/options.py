@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from fmacost.sim.formats import standard_formats
+
 DEFAULT_TECHNOLOGIES = ("cmos", "cmos2")
 
 
@@ -35,13 +37,28 @@ class PlotKind(StrEnum):
     ENERGY = "energy"  # parts of an operation's energy on top of each other
 
 
+def _formats() -> list[str]:
+    """Return names that a shell may complete."""
+    return [fmt.name for fmt in standard_formats()]
+
+
+def _technologies() -> list[str]:
+    from fmacost.hw.technology import TECHNOLOGIES
+
+    return list(TECHNOLOGIES)
+
+
 UnitTexts = Annotated[
     list[str],
     typer.Argument(metavar="UNIT...", help="Such as fma:e4m3fn, fma:int8+int32, mul:fp16,rtz."),
 ]
 FormatTexts = Annotated[
     list[str],
-    typer.Argument(metavar="FORMAT...", help="Such as int8, e4m3fn, e3m4ieee, fixed4.4."),
+    typer.Argument(
+        metavar="FORMAT...",
+        help="Such as int8, e4m3fn, e3m4ieee, fixed4.4.",
+        autocompletion=_formats,
+    ),
 ]
 TechnologyNames = Annotated[
     list[str] | None,
@@ -50,6 +67,7 @@ TechnologyNames = Annotated[
         "-t",
         metavar="NAME|FILE",
         help="As 'fmacost technologies' lists, or a Liberty file; may be given several times.",
+        autocompletion=_technologies,
         show_default=False,
     ),
 ]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from fmacost.hw.yosys import YosysError
 from fmacost.reports.cli import run
-from fmacost.reports.commands import units
+from fmacost.reports.commands import app, units
 from fmacost.reports.measure import Measured
 from fmacost.reports.options import Effort
 from fmacost.reports.row import Row
@@ -74,6 +76,43 @@ def test_help_comes_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_defines_the_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["compare", "-h"]) == 0
     assert "depth: cells on the longest path [cells]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+def test_every_help_has_examples_that_are_taken(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([name, "--help"]) == 0
+    examples = capsys.readouterr().out.partition("Examples:\n")[2].partition("\n\n")[0]
+    lines = [line.strip() for line in examples.splitlines()]
+    assert lines
+    group: Any = typer.main.get_command(app)
+    for line in lines:
+        program, command_name, *arguments = shlex.split(line.replace("*", "x"))
+        assert (program, command_name) == ("fmacost", name)
+        group.commands[name].make_context(name, arguments)
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("fmacost comp", {"compare"}),
+        ("fmacost compare e4m3", {"e4m3fn", "e4m3fnuz"}),
+        ("fmacost synth fma:int8 -t nang", {"nangate45"}),
+        ("fmacost synth fma:int8 --effort q", {"quick"}),
+    ],
+)
+def test_a_shell_completes(
+    typed: str,
+    completed: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("_FMACOST_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    assert run([]) == 0
+    assert set(capsys.readouterr().out.split()) == completed
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:

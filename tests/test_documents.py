@@ -28,13 +28,17 @@ PAGES = (*documents.documents(ROOT), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG
 # What the others quote is there. The steps of these make it first, and test_howto.py follows them.
 QUOTING = [path for path in PAGES if path not in [FOLDER / f"{page}.md" for page in FOLLOWED]]
 QUICK_COMMANDS = ("explain", "formats", "technologies")
-COMMAND = re.compile(r"^\$ (fmacost .+?)(?:\s{2,}#.*)?$|`(fmacost [^`\n]+)`", re.MULTILINE)
+# A command that begins with an option is not tried: --install-completion acts at once.
+COMMAND = re.compile(
+    r"^\$ (fmacost [a-z].+?)(?:\s{2,}#.*)?$|`(fmacost [a-z][^`\n]*)`", re.MULTILINE
+)
 CODE = re.compile(r"`([^`\n]+)`")
 UNIT = re.compile(r"(?:fma|mul|add):[a-z0-9.*+,>-]+")
 FORMAT = re.compile(
     r"u?int\d+|u?fixed\d+\.\d+|e\d+m\d+(?:b-?\d+)?(?:ieee|fnuz|fn|f)?|bf16|tf32|fp\d+(?:_\w+)?"
     r"|float\d+_\w+"
 )
+SOURCE = re.compile(r"(?:sim|hw|reports|tests|docs)/[\w/.-]+")
 SNIPPET = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -253,6 +257,12 @@ def test_quoted_names_exist(path: Path) -> None:
         parse_format(text)
     for text in quoted(path, UNIT):
         parse_unit(text)
+
+
+@pytest.mark.parametrize("path", QUOTING, ids=page_name)
+def test_quoted_files_exist(path: Path) -> None:
+    for name in quoted(path, SOURCE):
+        assert (ROOT / name).exists() or "NAME" in name, name
 
 
 def test_names_are_found() -> None:

@@ -14,7 +14,6 @@ from fmacost.reports.options import Quiet
 
 app = typer.Typer(
     invoke_without_command=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
