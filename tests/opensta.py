@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fmacost.hw.static_timing import Surroundings
+from fmacost.hw.static_timing import EdgeName, Step, Surroundings
 from fmacost.sim.netlist import Netlist
 
 # Nothing in it comes from a netlist or a library: names of these stay in files. The period is short
@@ -23,15 +23,37 @@ set_input_delay 0 -clock clock [all_inputs]
 set_output_delay 0 -clock clock [all_outputs]
 set_input_transition %r [all_inputs]
 set_load %r [all_outputs]
-report_checks -path_delay max -digits 6
+report_checks -path_delay max -digits 6 -fields {capacitance slew}
 exit
 """
+_CELL = re.compile(
+    r"^ +([\d.]+) +([\d.]+) +[-\d.]+ +([-\d.]+) ([v^]) (\S+)/(\w+) \((\w+)\)$", re.MULTILINE
+)
+_EDGES: dict[str, EdgeName] = {"^": "rise", "v": "fall"}
 
 
 def worst_delay_ps(
     netlist: Netlist, liberty: str, surroundings: Surroundings, folder: Path
 ) -> float:
-    """Return the delay of the longest path by OpenSTA; skip the test where there is none.
+    """Return the delay of the longest path by OpenSTA; skip the test where there is none."""
+    report = _report(netlist, liberty, surroundings, folder)
+    (arrival,) = re.findall(r"([-\d.]+)\s+data arrival time", report)[:1]
+    return float(arrival)
+
+
+def worst_path(
+    netlist: Netlist, liberty: str, surroundings: Surroundings, folder: Path
+) -> list[Step]:
+    """Return the cells of the longest path, without the pins that it enters by."""
+    report = _report(netlist, liberty, surroundings, folder)
+    return [
+        Step(cell, kind, "", pin, _EDGES[edge], float(arrival), float(slew), float(load))
+        for load, slew, arrival, edge, cell, pin, kind in _CELL.findall(report)
+    ]
+
+
+def _report(netlist: Netlist, liberty: str, surroundings: Surroundings, folder: Path) -> str:
+    """Return what OpenSTA reports of the longest path.
 
     Default wire loads of a library are taken out, for our timing has no wires.
     """
@@ -53,7 +75,6 @@ def worst_delay_ps(
         timeout=120,
         check=False,
     )
-    arrival = re.search(r"([-\d.]+)\s+data arrival time", done.stdout)
-    assert arrival, f"{done.stdout}\n{done.stderr}"
+    assert "data arrival time" in done.stdout, f"{done.stdout}\n{done.stderr}"
     assert "Warning" not in done.stdout + done.stderr, f"{done.stdout}\n{done.stderr}"
-    return float(arrival[1])
+    return done.stdout

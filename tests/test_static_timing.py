@@ -2,6 +2,7 @@
 
 import gzip
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,7 @@ from fmacost.sim.netlist import Cell, CellType, Netlist
 from fmacost.sim.operation import parse_unit
 from tests.hand_library import FA, HALF, XOR, hand_library
 from tests.liberty_files import LIBRARIES, library_path
-from tests.opensta import worst_delay_ps
+from tests.opensta import worst_delay_ps, worst_path
 
 HAND = hand_library(XOR, FA, HALF)
 AROUND = Surroundings(input_slew_ps=10, output_load_ff=5)
@@ -217,6 +218,24 @@ def test_opensta_agrees_on_what_was_worked_by_hand(hand: Technology, tmp_path: P
     assert worst_delay_ps(three_gates(hand), HAND, AROUND, tmp_path) == pytest.approx(50)
 
 
+def assert_same_path(found: Sequence[Step], expected: Sequence[Step]) -> None:
+    """Compare cell by cell: OpenSTA computes in single precision and prints six decimals."""
+    assert [(s.cell, s.type, s.sink, s.edge) for s in found] == [
+        (s.cell, s.type, s.sink, s.edge) for s in expected
+    ]
+    for quantity in ("arrival_ps", "slew_ps", "load_ff"):
+        assert [getattr(s, quantity) for s in found] == pytest.approx(
+            [getattr(s, quantity) for s in expected], rel=1e-5, abs=1e-5
+        )
+
+
+def test_opensta_has_the_same_path(hand: Technology, tmp_path: Path) -> None:
+    unit = three_gates(hand)
+    expected = worst_path(unit, HAND, AROUND, tmp_path)
+    assert len(expected) == 3
+    assert_same_path(critical_path_ps(unit, hand, AROUND), expected)
+
+
 def test_opensta_gets_no_commands_from_names(hand: Technology, tmp_path: Path) -> None:
     names = ("[exec$IFS$()touch$IFS$()owned]", "};exec,touch,owned;{", "$x;exit\\", '"exit')
     cells = (Cell(name, "INV", {"A": 2 + i, "Y": 3 + i}) for i, name in enumerate(names))
@@ -265,3 +284,15 @@ def test_opensta_agrees_in_real_libraries(name: str, unit: str, tmp_path: Path) 
     liberty = gzip.decompress(library_path(name).read_bytes()).decode()
     expected = worst_delay_ps(mapped, liberty, around, tmp_path)
     assert delay_ps(mapped, technology) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_opensta_has_the_same_path_in_real_libraries(name: str, tmp_path: Path) -> None:
+    technology = real_technology(name)
+    unit = synthesise(parse_unit("fma:e2m1fn"), technology, effort="quick", jobs=1).netlist
+    liberty = gzip.decompress(library_path(name).read_bytes()).decode()
+    around = fan_out_of_four_surroundings(technology)
+    expected = worst_path(unit, liberty, around, tmp_path)
+    assert len(expected) > 20
+    assert_same_path(critical_path_ps(unit, technology), expected)
