@@ -6,7 +6,8 @@ from fmacost.hw.parts.adders import ADDERS
 from fmacost.hw.parts.compress import REDUCTIONS
 from fmacost.hw.parts.multiplier import MULTIPLIERS
 
-NORMALISERS = ("interleaved", "lzc", "sentinel", "lza")
+SHIFTS = ("interleaved", "lzc", "sentinel", "lza")
+NORMALISERS = (*SHIFTS, "factors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +19,10 @@ class Architecture:
     multiplier : one of ``MULTIPLIERS``, how partial products are made
     reduction : one of ``REDUCTIONS``, how the tree adds them (and an integer's addend)
     adder : one of ``ADDERS``, the adder that finishes the tree
-    normalise : one of ``NORMALISERS``, how a float unit finds its normalising shift (see
-        ``hw.stages.Normalise``); where no sum is normalised, ``lza`` is ``sentinel``
+    normalise : one of ``NORMALISERS``: how a float unit finds its normalising shift (one of
+        ``SHIFTS``, see ``hw.stages.Normalise``; where no sum is normalised, ``lza`` is
+        ``sentinel``), or that a multiplication normalises its factors and not their product
+        (``factors``, in other units ``interleaved``)
 
     Raises
     ------

@@ -52,7 +52,7 @@ _MODULES = (
     (r"partial_products\.", Stage.PARTIAL_PRODUCTS),
     (r"compress\.", Stage.COMPRESSION),
     (r"final_add\.", Stage.FINAL_ADD),
-    (r"(anticipate|normalise)\.", Stage.NORMALISE),
+    (r"(anticipate|normalise(_[ab])?)\.", Stage.NORMALISE),
     (r"round\.", Stage.ROUND),
     (r"pack\.|$", Stage.PACK),
 )

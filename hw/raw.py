@@ -54,6 +54,16 @@ class RawRange:
         """Largest significand."""
         return (1 << self.significand_bits) - 1
 
+    @property
+    def normalising_stages(self) -> int:
+        """Stages of a shifter, by powers of two, that moves any leading one to the top place."""
+        return (self.significand_bits - 1).bit_length() if self.small else 0
+
+    @property
+    def normalised_exponents(self) -> tuple[int, int]:
+        """Range of the exponent less that shift; zero is shifted by every stage."""
+        return 2 - (1 << self.normalising_stages), self.top - self.quantum + 1
+
 
 def raw_range(fmt: Format, *, daz: bool) -> RawRange:
     """Return the ranges of the decoded operands of a format; ``daz`` as in the operation."""

@@ -4,11 +4,12 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fmacost.hw.architecture import NORMALISERS, Architecture
+from fmacost.hw.architecture import SHIFTS, Architecture
 from fmacost.hw.parts.adders import carry_chain, extend, ripple_add, ripple_subtract
 from fmacost.hw.parts.counters import leading_zeros, sentinel, zeros_indicator
 from fmacost.hw.parts.multiplier import MultiplyAdd
-from fmacost.hw.parts.shifter import any_bit
+from fmacost.hw.parts.shifter import AlignRight, any_bit
+from fmacost.hw.raw import RawRange
 from fmacost.sim.formats import FixedFormat, FloatFormat, Format, Specials
 from fmacost.sim.operation import Operation, Overflow, Rounding
 
@@ -94,11 +95,10 @@ class Decode(wiring.Component):
                 m.d.comb += self.is_nan.eq(self.code[-1] & ~any_bit(magnitude))
 
 
-def significand_multiplier(a: Decode, b: Decode, architecture: Architecture) -> MultiplyAdd:
-    """Return a multiplier for the significands of two decoded operands, not wired yet."""
-    widths = len(a.significand), len(b.significand)
+def significand_multiplier(a_width: int, b_width: int, architecture: Architecture) -> MultiplyAdd:
+    """Return a multiplier for two significands, not wired yet."""
     return MultiplyAdd(
-        *widths, 0, sum(widths), a_signed=False, b_signed=False,
+        a_width, b_width, 0, a_width + b_width, a_signed=False, b_signed=False,
         multiplier=architecture.multiplier, reduction=architecture.reduction,
         adder=architecture.adder,
     )  # fmt: skip
@@ -218,7 +218,7 @@ class Normalise(wiring.Component):
     """Shift a window left until its top bit is one, but at most by ``limit``.
 
     Large shifts go first. Bits that can no longer reach the result become sticky. ``lowest_lead``
-    is where the leading one of a non-zero window is at least. One of ``NORMALISERS`` says how the
+    is where the leading one of a non-zero window is at least. One of ``SHIFTS`` says how the
     shift is found:
 
     - ``interleaved``: each stage shifts if the bits that would leave are zero and the limit allows
@@ -262,8 +262,8 @@ class Normalise(wiring.Component):
     ) -> None:
         if width < precision + 1:
             raise ValueError(f"a window needs {precision + 1} bits, not {width}")
-        if kind not in NORMALISERS:
-            raise ValueError(f"kind must be one of {', '.join(NORMALISERS)}, not '{kind}'")
+        if kind not in SHIFTS:
+            raise ValueError(f"kind must be one of {', '.join(SHIFTS)}, not '{kind}'")
         self.fixed, self.kind = fixed, kind
         self._lowest_lead = lowest_lead
         self._max_shift = width - 1 - lowest_lead
@@ -339,6 +339,122 @@ class Normalise(wiring.Component):
         return Mux(is_limited, limit[:count], zeros)
 
 
+class NormaliseFactor(wiring.Component):
+    """Shift a factor's significand left until its top bit is one, and let its exponent fall.
+
+    Members
+    -------
+    significand : In(precision)
+    exponent : In(exponent_bits), above one only where the top bit of the significand is one; no
+        bits where it is always one
+    normalised : Out(precision), its top bit a constant one; means nothing of a zero
+    lowered : Out(lowered_bits), ``exponent`` less the shift, in two's complement
+    """
+
+    significand: Signal
+    exponent: Signal
+    normalised: Signal
+    lowered: Signal
+
+    def __init__(self, factor: RawRange, lowered_bits: int) -> None:
+        self._stages = factor.normalising_stages
+        precision = factor.significand_bits
+        super().__init__(
+            {
+                "significand": In(precision),
+                "exponent": In(factor.exponent_bits),
+                "normalised": Out(precision),
+                "lowered": Out(lowered_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word: Value = self.significand
+        amount: list[Value] = []
+        for i in reversed(range(self._stages)):
+            step = 1 << i
+            shifts, stage = Signal(name=f"shifts_{step}"), Signal(len(word), name=f"shift_{step}")
+            m.d.comb += [
+                shifts.eq(~any_bit(word[-step:])),
+                stage.eq(Mux(shifts, Cat(Const(0, step), word[:-step]), word)),
+            ]
+            word = stage
+            amount.insert(0, shifts)
+        exponent = extend(self.exponent if len(self.exponent) else Const(1, 1), len(self.lowered))
+        if amount:
+            # Only an exponent of one falls: to 1 - amount, whose upper bits are -(amount >> 1).
+            upper, _ = ripple_subtract(m, Const(0, len(exponent) - 1), Cat(*amount[1:]))
+            exponent = Cat(exponent[0] & ~amount[0], exponent[1:] | upper)
+        m.d.comb += [self.normalised.eq(Cat(word[:-1], Const(1, 1))), self.lowered.eq(exponent)]
+        return m
+
+
+class NormaliseProduct(wiring.Component):
+    """Bring a product of normalised factors to a float: one place left, or right to a subnormal.
+
+    Members
+    -------
+    product : In(width), a one in one of its two top bits
+    exponent : In(exponent_bits), in two's complement: that of the result less one, if the top bit
+        is zero; negative for subnormals
+    zero : In(1), the product is zero, whatever its bits are
+    significand : Out(precision), with a leading one unless subnormal
+    guard, sticky : Out(1)
+    magnitude : Out(exponent_bits - 1), ``exponent``, zero for subnormals
+    doubled : Out(1), the exponent of the result is one more, by a top bit that counts once more
+    """
+
+    product: Signal
+    exponent: Signal
+    zero: Signal
+    significand: Signal
+    guard: Signal
+    sticky: Signal
+    magnitude: Signal
+    doubled: Signal
+
+    def __init__(self, width: int, precision: int, exponent_bits: int) -> None:
+        super().__init__(
+            {
+                "product": In(width),
+                "exponent": In(exponent_bits),
+                "zero": In(1),
+                "significand": Out(precision),
+                "guard": Out(1),
+                "sticky": Out(1),
+                "magnitude": Out(exponent_bits - 1),
+                "doubled": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        kept = len(self.significand) + 1  # guard too
+        product = Cat(Const(0, max(kept + 1 - len(self.product), 0)), self.product)
+        negative, normal, window = self.exponent[-1], Signal(), Signal(len(product))
+        m.d.comb += [
+            normal.eq(~negative & ~self.zero),
+            window.eq(Mux(normal & ~product[-1], Cat(Const(0, 1), product[:-1]), product)),
+        ]
+        # At an exponent of -1 the top bit is in its place. Zero is shifted out.
+        exponent = self.exponent[:-1]
+        amount = extend(
+            ~exponent & negative.replicate(len(exponent)), max(len(exponent), kept.bit_length())
+        )
+        m.submodules.shifter = shifter = AlignRight(kept, len(amount) + 1, kept)
+        m.d.comb += [
+            shifter.word.eq(window[-kept:]),
+            shifter.amount.eq(Cat(amount, self.zero)),
+            self.significand.eq(Cat(shifter.window[1:-1], normal)),
+            self.guard.eq(shifter.window[0]),
+            self.sticky.eq((any_bit(window[:-kept]) | shifter.sticky) & ~self.zero),
+            self.magnitude.eq(exponent & normal.replicate(len(exponent))),
+            self.doubled.eq(Mux(normal, product[-1], shifter.window[-1])),
+        ]
+        return m
+
+
 class _Shifted:
     """A word on its way through shifting stages, and what left it."""
 
@@ -374,6 +490,7 @@ class Rounder(wiring.Component):
     Members
     -------
     exponent : In(exponent_bits), zero where the significand has no leading one
+    doubled : In(1), only with ``may_double``: one more for the exponent, not where rounding carries
     significand : In(precision)
     guard, sticky, negative : In(1)
     random : In(random_bits), only with stochastic rounding, where the significand has
@@ -382,6 +499,7 @@ class Rounder(wiring.Component):
     """
 
     exponent: Signal
+    doubled: Signal
     significand: Signal
     guard: Signal
     sticky: Signal
@@ -390,13 +508,20 @@ class Rounder(wiring.Component):
     rounded: Signal
 
     def __init__(
-        self, exponent_bits: int, precision: int, rounding: Rounding, random_bits: int = 0
+        self,
+        exponent_bits: int,
+        precision: int,
+        rounding: Rounding,
+        random_bits: int = 0,
+        *,
+        may_double: bool = False,
     ) -> None:
-        self.rounding = rounding
+        self.rounding, self._may_double = rounding, may_double
         self._more = max(random_bits - 1, 0)
         super().__init__(
             {
                 **({"random": In(random_bits)} if random_bits else {}),
+                **({"doubled": In(1)} if may_double else {}),
                 "exponent": In(exponent_bits),
                 "significand": In(precision + self._more),
                 "guard": In(1),
@@ -409,8 +534,11 @@ class Rounder(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         significand = self.significand[self._more :]
-        exponent = Cat(Const(0, len(significand) - 1), self.exponent)
-        m.d.comb += self.rounded.eq(ripple_add(m, exponent, significand, self._up()))
+        fraction = ripple_add(m, Const(0, len(significand) - 1), significand[:-1], self._up())
+        carry = fraction[-1] | self.doubled if self._may_double else fraction[-1]
+        m.d.comb += self.rounded.eq(
+            Cat(fraction[:-1], ripple_add(m, self.exponent, significand[-1], carry))
+        )
         return m
 
     def _up(self) -> Value:

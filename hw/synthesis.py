@@ -7,7 +7,7 @@ architecture and front share a child process.
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -182,6 +182,7 @@ _SMALL = (
     DEFAULT_ARCHITECTURE,
     Architecture(multiplier="recoded-mac"),
     Architecture(multiplier="baugh-wooley", reduction="dadda"),
+    Architecture(multiplier="baugh-wooley", reduction="dadda", normalise="factors"),
 )
 _QUICK_TREES = (
     Architecture(reduction="dadda", adder="brent-kung"),
@@ -309,8 +310,9 @@ def explore(
     schedules = [_schedule(each, operation.input_bits) for each in efforts]
     runner = _Runner(jobs or os.cpu_count() or 1, timeout_s, progress)
     runner.expect(sum(schedule.jobs for schedule in schedules))
-    members = list(dict.fromkeys(members))
-    netlists = _netlists(operation, technology, members, runner)
+    rtls = {a: to_rtlil(operation, a) for a in dict.fromkeys(a for a, _ in members)}
+    members = _distinct(members, rtls)
+    netlists = _netlists(rtls, technology, members, runner)
     left_out = len(members) - len(netlists)
     mapped = {(made.candidate.architecture, made.candidate.recipe): made for made in netlists}
 
@@ -374,8 +376,16 @@ def _score(objective: str, candidate: Candidate) -> tuple[float, float]:
             return cost * delay, cost
 
 
+def _distinct(members: Sequence[Member], rtls: Mapping[Architecture, str]) -> list[Member]:
+    """Leave out what is the same unit by the same recipe: a choice may have no effect on it."""
+    first: dict[tuple[str, Recipe], Member] = {}
+    for architecture, recipe in members:
+        first.setdefault((rtls[architecture], recipe), (architecture, recipe))
+    return list(first.values())
+
+
 def _netlists(
-    operation: Operation,
+    rtls: Mapping[Architecture, str],
     technology: Technology,
     members: Sequence[Member],
     runner: _Runner,
@@ -385,7 +395,6 @@ def _netlists(
     for architecture, recipe in members:
         key = architecture, recipe.front, recipe.script == "deep"  # the slow one apart
         shares.setdefault(key, []).append(recipe)
-    rtls = {a: to_rtlil(operation, a) for a in dict.fromkeys(a for a, _ in members)}
     order = sorted(shares, key=lambda key: not key[2])  # the slow ones first
     work = [_job([rtls[key[0]]], technology, shares[key]) for key in order]
     runner.expect(len(work))

@@ -1,9 +1,11 @@
 """Every architecture option is exact where every input can be tried."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
+from fmacost.hw import synthesis
 from fmacost.hw.architecture import NORMALISERS, Architecture
 from fmacost.hw.parts.adders import ADDERS
 from fmacost.hw.parts.compress import REDUCTIONS
@@ -13,6 +15,8 @@ from fmacost.hw.units.build import to_rtlil
 from fmacost.sim.check import verify
 from fmacost.sim.operation import parse_unit
 from tests.units import CMOS, assert_exact
+
+FACTORS = Architecture("baugh-wooley", "dadda", normalise="factors")
 
 
 def _check(unit: str, architectures: list[Architecture]) -> None:
@@ -32,8 +36,30 @@ def test_options_on_small_units() -> None:
         _check(unit, normalisers)
 
 
+def test_normalised_factors() -> None:
+    """Formats that differ, results without subnormals or with hardly anything else, roundings."""
+    units = ["mul:e3m1fn,rup", "mul:e3m1ieee,daz,rdn", "mul:e2m2f,sr2", "mul:e2m1fn*e3m2fn->e4m4f"]
+    units += ["mul:e3m0f", "mul:e0m3f*e3m2fn->e4m3fn", "mul:int4*e3m2fn->e4m3fn"]
+    units += ["mul:e2m1b9f*e3m2fn->e4m3fn", "mul:e2m1b-9f*e3m2fn->e4m3fn"]
+    operations = [parse_unit(unit) for unit in units]
+    rtls = [to_rtlil(operation, FACTORS) for operation in operations]
+    for operation, netlist in zip(operations, map_quickly(rtls, CMOS), strict=True):
+        assert_exact(operation, verify(operation, netlist))
+
+
+def test_a_choice_without_effect_is_not_tried_twice() -> None:
+    members = portfolio(CMOS, "area", "normal")
+    for unit, count in (("fma:e3m2fn", 12), ("mul:e3m2fn", 16)):
+        rtls = {a: to_rtlil(parse_unit(unit), a) for a, _ in members}
+        assert len(synthesis._distinct(members, rtls)) == count
+    # Results of fewer digits than the factors would round up to four.
+    for unit in ("mul:e3m3f->e4m2f", "mul:e2m1fn->e1m3f"):
+        operation, other = parse_unit(unit), replace(FACTORS, normalise="interleaved")
+        assert to_rtlil(operation, FACTORS) == to_rtlil(operation, other)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["fma:e4m3fn", "fma:int8"])
+@pytest.mark.parametrize("unit", ["fma:e4m3fn", "mul:e4m3fn", "fma:int8"])
 def test_every_option_of_eight_bit_units(unit: str) -> None:
     options = [Architecture(multiplier=m, reduction=r) for m, r in product(MULTIPLIERS, REDUCTIONS)]
     options += [Architecture(reduction="dadda", adder=adder) for adder in ADDERS]

@@ -58,6 +58,8 @@ def two_units() -> list[Breakdown]:
         ("unit.pack", Stage.PACK),
         ("unit.decode_c", Stage.DECODE),
         ("unit.multiply", Stage.MULTIPLY),
+        ("unit.normalise", Stage.NORMALISE),
+        ("unit.normalise_b", Stage.NORMALISE),
         ("unit.align", Stage.ALIGN),
         ("unit.align.shifter", Stage.ALIGN),
         ("unit.align.exponent_add", Stage.EXPONENT_ADD),
@@ -280,7 +282,8 @@ def test_stages_add_up_to_about_the_flattened_unit(unit: str) -> None:
     total = sum(stages.values())
     # Stages are mapped and not resubstituted: beside a unit of which that is true as well.
     mapped = min(c.cost for c in flat.candidates if not c.recipe.endswith("+resubstitution"))
-    assert abs(total - mapped) <= 0.15 * mapped
-    if operation.kind is not Kind.MUL:  # a product alone loses more by resubstitution
+    # A product alone loses more by its borders, and by resubstitution.
+    assert abs(total - mapped) <= (0.25 if operation.kind is Kind.MUL else 0.15) * mapped
+    if operation.kind is not Kind.MUL:
         count = CMOS.transistor_count(flat.netlist)
         assert abs(total - count) <= 0.15 * count

@@ -8,13 +8,22 @@ from amaranth.back import rtlil
 from amaranth.lib import wiring
 from numpy.typing import NDArray
 
-from fmacost.hw.architecture import NORMALISERS
+from fmacost.hw.architecture import SHIFTS
 from fmacost.hw.parts.adders import RippleAdder
 from fmacost.hw.parts.shifter import AlignRight
-from fmacost.hw.stages import AddSigned, Anticipate, Normalise, Rounder
+from fmacost.hw.raw import raw_range
+from fmacost.hw.stages import (
+    AddSigned,
+    Anticipate,
+    Normalise,
+    NormaliseFactor,
+    NormaliseProduct,
+    Rounder,
+)
 from fmacost.hw.synthesis import map_quickly
 from fmacost.hw.units.build import TOP
 from fmacost.sim.evaluate import Program, exhaustive_planes, unpack_planes
+from fmacost.sim.formats import parse_format
 from fmacost.sim.operation import DETERMINISTIC, Rounding
 from tests.units import CMOS
 
@@ -71,7 +80,7 @@ def test_add_signed() -> None:
         np.testing.assert_array_equal(out["x_larger"], x > y)
 
 
-@pytest.mark.parametrize("kind", NORMALISERS)
+@pytest.mark.parametrize("kind", SHIFTS)
 def test_normalise(kind: str) -> None:
     shapes = [(2, 1, 1), (4, 3, 3), (6, 2, 3), (5, 4, 1)]
     shapes += [(9, 3, 4)] if kind != "lza" else []
@@ -116,6 +125,54 @@ def test_normalise_by_a_fixed_amount() -> None:
     shifted = ports["window"] << ports["limit"]
     np.testing.assert_array_equal(out["significand"], (shifted & 63) >> 3)
     np.testing.assert_array_equal(out["lost"], shifted > 63)
+
+
+def test_normalised_factors_keep_their_value() -> None:
+    formats = ["e2m1fn", "e3m2fn", "e2m4f", "e0m3f", "e3m0f", "uint5"]
+    ranges = [raw_range(parse_format(text), daz=False) for text in formats]
+    parts: list[wiring.Component] = [NormaliseFactor(r, 6) for r in ranges]
+    for r, (ports, out) in zip(ranges, every_input(parts), strict=True):
+        significand = ports["significand"]
+        exponent = ports["exponent"] if r.exponent_bits else np.ones_like(significand)
+        is_normal = significand >> (r.significand_bits - 1) == 1
+        allowed = (significand > 0) & (exponent > 0) & ((exponent == 1) | is_normal)
+        lowered = out["lowered"] - (out["lowered"] >> 5 << 6)
+        least, most = r.normalised_exponents
+        assert least <= lowered[allowed].min() and lowered[allowed].max() == most
+        assert (out["normalised"] >> (r.significand_bits - 1) == 1).all()
+        got, expected = np.ldexp(out["normalised"], lowered), np.ldexp(significand, exponent)
+        np.testing.assert_array_equal(got[allowed], expected[allowed])
+
+
+def test_normalise_a_product() -> None:
+    shapes = [(4, 3, 3), (6, 3, 4), (3, 1, 3), (2, 4, 3)]
+    parts: list[wiring.Component] = [NormaliseProduct(*shape) for shape in shapes]
+    for (width, precision, bits), (ports, out) in zip(shapes, every_input(parts), strict=True):
+        exponent = ports["exponent"] - (ports["exponent"] >> (bits - 1) << bits)
+        top = ports["product"] >> (width - 1)
+        wide = np.where(ports["zero"] == 1, 0, ports["product"]) << 16
+        normal = (exponent >= 0) & (ports["zero"] == 0)
+        shifted = np.where(exponent >= 0, wide << (1 - top), wide >> np.maximum(-1 - exponent, 0))
+        below = width + 16 - precision
+        code = shifted >> below
+        code += np.where(normal, (exponent + top) << (precision - 1), 0)
+        allowed = ports["product"] >> (width - 2) > 0
+        got = ((out["magnitude"] + out["doubled"]) << (precision - 1)) + out["significand"]
+        np.testing.assert_array_equal(got[allowed], code[allowed])
+        for name, expected in (
+            ("guard", shifted >> (below - 1) & 1),
+            ("sticky", (shifted & ((1 << (below - 1)) - 1)) != 0),
+        ):
+            np.testing.assert_array_equal(out[name][allowed], expected[allowed], err_msg=name)
+
+
+def test_rounder_doubles() -> None:
+    ((ports, out),) = every_input([Rounder(2, 3, Rounding.RNE, may_double=True)])
+    up = ports["guard"] & (ports["sticky"] | ports["significand"])
+    carries = (ports["significand"] & 3) + up == 4
+    allowed = (ports["doubled"] == 0) | ~carries
+    expected = ((ports["exponent"] + ports["doubled"]) << 2) + ports["significand"] + up
+    np.testing.assert_array_equal(out["rounded"][allowed], expected[allowed])
 
 
 @pytest.mark.parametrize("rounding", DETERMINISTIC)

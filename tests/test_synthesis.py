@@ -21,7 +21,7 @@ CMOS = TECHNOLOGIES["cmos"]
         ("fma:e5m2", "cmos", 2130),
         ("fma:int8+int32", "cmos", 2110),
         pytest.param("mul:int8", "cmos", 1360, marks=pytest.mark.slow),
-        pytest.param("mul:e4m3fn", "cmos", 901, marks=pytest.mark.slow),
+        pytest.param("mul:e4m3fn", "cmos", 821, marks=pytest.mark.slow),
         ("fma:e4m3fn", "cmos2", 4300),
     ],
 )
@@ -34,7 +34,8 @@ def test_proven_counts_stay_small(unit: str, technology: str, limit: int) -> Non
     assert count == min(candidate.cost for candidate in result.candidates)
     refined = [c for c in result.candidates if c.recipe.endswith("+resubstitution")]
     assert len(refined) == (0 if technology == "cmos2" else 2)
-    assert len(result.candidates) - len(refined) == len(portfolio(tech, "area", "normal"))
+    tried = len(portfolio(tech, "area", "normal"))
+    assert 0.7 * tried <= len(result.candidates) - len(refined) <= tried
     assert result.recipe in {candidate.recipe for candidate in result.candidates}
     assert result.architecture in {candidate.architecture for candidate in result.candidates}
     assert recipe_text(result.recipe)

@@ -111,7 +111,9 @@ class FixedUnit(wiring.Component):
             return
         a, b = self._decode(m, a_name, a_fmt), self._decode(m, b_name, b_fmt)
         decoders += [a, b]
-        m.submodules.multiply = multiplier = significand_multiplier(a, b, self.architecture)
+        m.submodules.multiply = multiplier = significand_multiplier(
+            len(a.significand), len(b.significand), self.architecture
+        )
         m.d.comb += [multiplier.a.eq(a.significand), multiplier.b.eq(b.significand)]
         m.submodules.exponent_add = adder = Module()
         m.submodules.align_product = align = Module()

@@ -6,12 +6,15 @@ from amaranth.lib.wiring import In, Out
 
 from fmacost.hw.align import Align, ExponentAdd, Kept, plan_window
 from fmacost.hw.architecture import Architecture
+from fmacost.hw.parts.adders import extend
 from fmacost.hw.raw import Case, RawRange, raw_range
 from fmacost.hw.stages import (
     AddSigned,
     Anticipate,
     Decode,
     Normalise,
+    NormaliseFactor,
+    NormaliseProduct,
     Pack,
     Rounder,
     significand_multiplier,
@@ -59,7 +62,7 @@ class FloatUnit(wiring.Component):
         m = Module()
         decoded = self._decode(m)
         if self.operation.kind is Kind.MUL:
-            self._multiply_only(m, decoded)
+            self._multiply(m, *decoded)
         else:
             self._fused(m, decoded)
         return m
@@ -76,16 +79,72 @@ class FloatUnit(wiring.Component):
     def _ranges(self) -> list[RawRange]:
         return [raw_range(f, daz=self.operation.daz) for f in self.operation.operands]
 
-    def _product(self, m: Module, a: Decode, b: Decode) -> Value:
-        m.submodules.multiply = multiplier = significand_multiplier(a, b, self.architecture)
-        m.d.comb += [multiplier.a.eq(a.significand), multiplier.b.eq(b.significand)]
-        narrow = min(len(a.significand), len(b.significand)) == 1
+    def _product(self, m: Module, a: Value, b: Value) -> Value:
+        m.submodules.multiply = multiplier = significand_multiplier(
+            len(a), len(b), self.architecture
+        )
+        m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b)]
+        narrow = min(len(a), len(b)) == 1
         return multiplier.total[:-1] if narrow else multiplier.total
 
-    def _multiply_only(self, m: Module, decoded: list[Decode]) -> None:
-        a, b = decoded
+    def _multiply(self, m: Module, a: Decode, b: Decode) -> None:
+        sign = a.sign ^ b.sign
+        if self.architecture.normalise == "factors" and self._may_normalise_factors():
+            self._multiply_normalised(m, a, b, sign)
+        else:
+            self._multiply_as_decoded(m, a, b, sign)
+        m.d.comb += [
+            self._pack.is_nan.eq(
+                a.is_nan | b.is_nan | (a.is_inf & b.is_zero) | (a.is_zero & b.is_inf)
+            ),
+            self._pack.is_inf.eq(a.is_inf | b.is_inf),
+            self._pack.negative.eq(sign),
+        ]
+
+    def _may_normalise_factors(self) -> bool:
+        """Return whether no product of normalised factors rounds up to four or more.
+
+        True unless the result has fewer digits than the factors, or a fixed grid.
+        """
+        a, b = self._ranges()
+        width = a.significand_bits + b.significand_bits
+        least = (1 << width) - (1 << max(width - self.fmt.precision, 0))
+        return self.fmt.exp_bits > 1 and a.max_significand * b.max_significand < least
+
+    def _multiply_normalised(self, m: Module, a: Decode, b: Decode, sign: Value) -> None:
+        """Multiply normalised factors: a subnormal result is all that is left to shift for."""
+        a_range, b_range = self._ranges()
+        width = a_range.significand_bits + b_range.significand_bits
+        offset = a_range.quantum + b_range.quantum + width - 3
+        offset -= self._kept.quantum_exponent + self._kept.precision
+        exponents = zip(a_range.normalised_exponents, b_range.normalised_exponents, strict=True)
+        lowest, highest = (x + y + offset for x, y in exponents)
+        bits = max(highest, ~lowest).bit_length() + 1
+        factors = []
+        for name, operand, its_range in (("a", a, a_range), ("b", b, b_range)):
+            m.submodules[f"normalise_{name}"] = factor = NormaliseFactor(its_range, bits)
+            m.d.comb += [
+                factor.significand.eq(operand.significand),
+                factor.exponent.eq(operand.exponent),
+            ]
+            factors.append(factor)
+        product = self._product(m, factors[0].normalised, factors[1].normalised)
+        m.submodules.exponent_add = exponent = ExponentAdd(bits, bits, offset, bits)
+        m.submodules.normalise = normalise = NormaliseProduct(width, self._kept.precision, bits)
+        rounder = self._round(m, normalise, normalise.sticky, sign, bits - 1, may_double=True)
+        m.d.comb += [
+            exponent.a.eq(factors[0].lowered),
+            exponent.b.eq(factors[1].lowered),
+            normalise.product.eq(extend(product, width)),
+            normalise.exponent.eq(exponent.total),
+            normalise.zero.eq(a.is_zero | b.is_zero),
+            rounder.exponent.eq(normalise.magnitude),
+            rounder.doubled.eq(normalise.doubled),
+        ]
+
+    def _multiply_as_decoded(self, m: Module, a: Decode, b: Decode, sign: Value) -> None:
         ranges = self._ranges()
-        product = self._product(m, a, b)
+        product = self._product(m, a.significand, b.significand)
         quantum = ranges[0].quantum + ranges[1].quantum
         # Zeros below, for guard and precision.
         pad = max(self._kept.precision + 1 - len(product), 0)
@@ -103,15 +162,7 @@ class FloatUnit(wiring.Component):
         ]
         window = Signal(width)
         m.d.comb += window.eq(product << pad)
-        sign = a.sign ^ b.sign
         self._finish(m, window, pad, Const(0, 1), limit, sign)
-        m.d.comb += [
-            self._pack.is_nan.eq(
-                a.is_nan | b.is_nan | (a.is_inf & b.is_zero) | (a.is_zero & b.is_inf)
-            ),
-            self._pack.is_inf.eq(a.is_inf | b.is_inf),
-            self._pack.negative.eq(sign),
-        ]
 
     def _fused(self, m: Module, decoded: list[Decode]) -> None:
         a, c = decoded[0], decoded[-1]
@@ -119,7 +170,7 @@ class FloatUnit(wiring.Component):
         ranges = self._ranges()
         a_range, c_range = ranges[0], ranges[-1]
         b_range = ranges[1] if b is not None else _ONE
-        product = self._product(m, a, b) if b is not None else a.significand
+        product = self._product(m, a.significand, b.significand) if b is not None else a.significand
         plan = plan_window(a_range, b_range, c_range, self._kept)
         pad = max(self._kept.precision + 1 - plan.width, 0)
         width, offset = self._window_top(plan.width + pad, plan.base - pad, plan.lowest)
@@ -207,6 +258,8 @@ class FloatUnit(wiring.Component):
         """
         fixed = self.fmt.exp_bits <= 1
         kind = self.architecture.normalise
+        if kind == "factors":
+            kind = "interleaved"
         if kind == "lza" and (fixed or indicator is None):
             kind = "sentinel"
         m.submodules.normalise = normalise = Normalise(
@@ -215,29 +268,13 @@ class FloatUnit(wiring.Component):
         if kind == "lza":
             m.d.comb += normalise.indicator.eq(indicator)
         exponent_bits = 0 if fixed else len(limit)
-        m.submodules.round = rounder = Rounder(
-            exponent_bits,
-            self.fmt.precision,
-            self.operation.rounding,
-            self.operation.random_bits,
-        )
-        if self.operation.random_bits:
-            m.d.comb += rounder.random.eq(self.random)
-        m.submodules.pack = self._pack = Pack(self.operation, len(rounder.rounded))
+        rounder = self._round(m, normalise, normalise.sticky | sticky, sign, exponent_bits)
         m.d.comb += [
             normalise.window.eq(window),
             normalise.limit.eq(limit),
             rounder.exponent.eq(normalise.exponent if exponent_bits else 0),
-            rounder.significand.eq(normalise.significand),
-            rounder.guard.eq(normalise.guard),
-            rounder.sticky.eq(normalise.sticky | sticky),
-            rounder.negative.eq(sign),
-            self._pack.rounded.eq(rounder.rounded),
             self._pack.too_large.eq(normalise.lost),
-            self.result.eq(self._pack.result),
         ]
-        if self.operation.has_invalid:
-            m.d.comb += self.invalid.eq(self._pack.invalid)
         return ~(
             normalise.significand.any()
             | normalise.guard
@@ -245,3 +282,30 @@ class FloatUnit(wiring.Component):
             | normalise.lost
             | sticky
         )
+
+    def _round(
+        self, m: Module, normalise: Normalise | NormaliseProduct, sticky: Value, sign: Value,
+        exponent_bits: int, *, may_double: bool = False,
+    ) -> Rounder:  # fmt: skip
+        """Round what is normalised, but for its exponent, and pack it."""
+        m.submodules.round = rounder = Rounder(
+            exponent_bits,
+            self.fmt.precision,
+            self.operation.rounding,
+            self.operation.random_bits,
+            may_double=may_double,
+        )
+        if self.operation.random_bits:
+            m.d.comb += rounder.random.eq(self.random)
+        m.submodules.pack = self._pack = Pack(self.operation, len(rounder.rounded))
+        m.d.comb += [
+            rounder.significand.eq(normalise.significand),
+            rounder.guard.eq(normalise.guard),
+            rounder.sticky.eq(sticky),
+            rounder.negative.eq(sign),
+            self._pack.rounded.eq(rounder.rounded),
+            self.result.eq(self._pack.result),
+        ]
+        if self.operation.has_invalid:
+            m.d.comb += self.invalid.eq(self._pack.invalid)
+        return rounder
