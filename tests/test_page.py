@@ -22,6 +22,7 @@ from fmacost.reports.page import charts
 from fmacost.reports.page.browser import chromium, find_chromium
 from fmacost.reports.page.contents import Contents, make_contents
 from fmacost.reports.page.document import to_html
+from fmacost.reports.path import CriticalPath
 from tests import fake_hw
 from tests.test_compare import make_comparison
 from tests.test_row import make_row
@@ -217,14 +218,21 @@ def test_the_command_measures_what_it_is_asked_for(
 ) -> None:
     monkeypatch.setenv("FMACOST_CACHE_DIR", str(tmp_path / "cache"))
     fake_hw.install(monkeypatch)
-    made = iter([{"decode": 5}, {"add": 7}])
     monkeypatch.setattr(
         pages, "break_down",
-        lambda operation, technology, row, store, timeout_s: Breakdown(row, next(made)),
+        lambda operation, technology, row, store, timeout_s: Breakdown(row, {"add": 7}),
+    )  # fmt: skip
+    monkeypatch.setattr(
+        pages, "critical_path",
+        lambda operation, technology, row, netlist, timeout_s: CriticalPath(
+            row=row, start="a", end="result", in_ps=False, steps=()
+        ),
     )  # fmt: skip
     assert run(["report", "mul:int2", "mul:e1m0f", "-o", str(tmp_path)]) == 0
     stages = json.loads((tmp_path / "stages.json").read_text())["rows"]
-    assert [row["stages"] for row in stages] == [{"decode": 5}, {"add": 7}]
+    assert [row["stages"] for row in stages] == [{"add": 7}] * 2
+    paths = json.loads((tmp_path / "paths.json").read_text())["rows"]
+    assert [row["path_end"] for row in paths] == ["result"] * 2
     rows = json.loads((tmp_path / "table.json").read_text())["rows"]
     assert [(row["unit"], row["technology"]) for row in rows] == [
         ("mul:int2", "cmos"), ("mul:e1m0f", "cmos"),

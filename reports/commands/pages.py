@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fmacost.reports.breakdown import break_down
+from fmacost.reports.cache import Cache
 from fmacost.reports.commands.shared import (
     epilog,
     leave,
@@ -30,10 +31,13 @@ from fmacost.reports.options import (
     TechnologyNames,
     TimeoutSeconds,
 )
+from fmacost.reports.path import critical_path
 from fmacost.reports.saved import Record, read_rows, read_table
 from fmacost.reports.terminal import Terminal
+from fmacost.sim.operation import Operation
 
 if TYPE_CHECKING:
+    from fmacost.hw.technology import Technology
     from fmacost.reports.page.contents import Contents
 
 PAGE, TABLE = "index.html", "table"
@@ -108,7 +112,9 @@ def report(
     if saved:
         records = [record for path in saved for record in read_rows(path)]
     else:
-        settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+        settings = Settings(
+            objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s, with_netlist=True
+        )
         measured, records = _measure(what or [], technology, settings, not no_cache, terminal)
     contents = make_contents(records, by_width)
     page = to_html(contents, draw_charts(contents))
@@ -149,7 +155,7 @@ def _measure(
     use_cache: bool,
     terminal: Terminal,
 ) -> tuple[list[Measured], list[dict[str, Any]]]:
-    """Return what was measured, and the rows of it and of its stages."""
+    """Return what was measured, its rows, and in the first technology stages and paths of it."""
     from fmacost.reports.compare import Comparison, expand, read_formats, units_of
 
     formats = () if any(":" in text for text in texts) else read_formats(texts)
@@ -164,19 +170,28 @@ def _measure(
         rows = {(made.row.unit, made.row.technology): made.row for made in measured}
         chosen = tuple(technology.name for technology in technologies)
         records = Comparison(formats, lines, chosen, rows).records()
-    staged = next((each for each in technologies if each.transistors), None)
-    if staged is None:
-        terminal.notify("no stages: no technology here says the transistors of its cells")
-        return measured, records
     of_units = {str(operation): operation for operation in operations}
     with terminal.progress(len(operations)) as watcher:
         for made in measured:
-            if made.row.technology != staged.name:
+            if made.row.technology != technologies[0].name:
                 continue
-            watcher.begin(f"stages of {made.row.unit}")
-            stages = break_down(
-                of_units[made.row.unit], staged, made.row, store, timeout_s=settings.timeout_s
-            )
-            records.append(stages.to_json())
+            watcher.begin(f"stages and path of {made.row.unit}")
+            operation = of_units[made.row.unit]
+            records += _look_into(operation, technologies[0], made, store, settings.timeout_s)
             watcher.finish(None)
     return measured, records
+
+
+def _look_into(
+    operation: Operation,
+    technology: "Technology",
+    made: Measured,
+    store: Cache | None,
+    timeout_s: float,
+) -> Iterator[dict[str, Any]]:
+    """Yield the stages and the critical path of a unit, where the technology has what they take."""
+    if technology.transistors:
+        yield break_down(operation, technology, made.row, store, timeout_s=timeout_s).to_json()
+    if technology.has_delays and made.netlist is not None:
+        path = critical_path(operation, technology, made.row, made.netlist, timeout_s=timeout_s)
+        yield path.to_json()
