@@ -116,9 +116,9 @@ def test_paths_join_the_row_that_they_are_of() -> None:
     contents = make_contents([row, {**row, **PATH}])
     (unit,) = contents.units
     (path,) = unit.paths
-    assert path.title == "cmos: from a[3] to result[0], 4 FO4 through 2 cells"
+    assert path.title == "cmos: from a[3] to result[0], 4.0 FO4 through 2 cells"
     assert [(name, share) for name, _, _, share in path.stages] == [("decode", 0.25), ("add", 0.75)]
-    assert path.steps[1] == ("add", "NAND2", "B → Y", "1", "3", "4")
+    assert path.steps[1] == ("add", "NAND2", "B → Y", "1", "3.0", "4.0")
     assert contents.records == [row]
     assert make_contents([*contents.records, *contents.paths]) == contents
 
@@ -420,11 +420,13 @@ class TestInBrowser:
         assert colours[0] != colours[1]
 
     def test_a_link_opens_a_unit(self, browser: "Browser", report: Path) -> None:
+        from playwright.sync_api import expect
+
         opened = Opened(browser, report)
         unit = opened.page.locator("#unit-fma-int8")
         unit.evaluate("unit => unit.open = false")
         opened.page.click("#table a[href='#unit-fma-int8'] >> nth=0")
-        opened.page.wait_for_function("document.getElementById('unit-fma-int8').open")
+        expect(unit).to_have_attribute("open", "")
 
     def test_dark_is_dark(self, browser: "Browser", report: Path) -> None:
         def paper(scheme: str) -> int:
@@ -495,15 +497,15 @@ class TestInBrowser:
         assert {"filter", "copy", "A", "BUTTON", "INPUT", "SUMMARY"} <= reached
 
     def test_a_series_can_be_hidden(self, browser: "Browser", report: Path) -> None:
+        from playwright.sync_api import expect
+
         opened = Opened(browser, report)
         opened.scroll()
         figure = opened.page.locator("#chart-size-cmos")
         bars = figure.locator(".wide .mark-rect path")
         assert bars.count() == 8
         figure.locator("label", has_text="e4m3fn").click()
-        opened.page.wait_for_function(
-            "document.querySelectorAll('#chart-size-cmos .wide .mark-rect path').length === 4"
-        )
+        expect(bars).to_have_count(4)
         assert opened.is_silent(), opened.complaints
 
     def test_values_show_under_the_pointer(self, browser: "Browser", report: Path) -> None:

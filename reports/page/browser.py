@@ -3,6 +3,7 @@
 Chromium is the system's (Debian: ``chromium``), driven by Playwright's Python package.
 """
 
+import io
 import os
 import shutil
 import sys
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 WIDTHS = (1280, 360)
-_HEIGHTS = {1280: 1640, 360: 1160}
+_HEIGHTS = {1280: 1700, 360: 1160}  # px, of the pictures
+_COLOURS = 128  # of a picture, which makes it small
 _SORT = """() => {
     const buttons = [...document.querySelectorAll("#table thead button")];
     return Math.max(...buttons.map((button) => {
@@ -62,15 +64,21 @@ def open_page(browser: "Browser", path: Path, **how: object) -> "Page":
 
 def take_pictures(path: Path, folder: Path) -> list[Path]:
     """Write PNG files of the top of a page, wide and narrow, light and dark."""
+    from PIL import Image
+
     taken = []
     with chromium() as browser:
         for width in WIDTHS:
             for scheme in ("light", "dark"):
                 size = {"width": width, "height": _HEIGHTS[width]}
-                page = open_page(browser, path, viewport=size, color_scheme=scheme)
-                page.wait_for_function("document.querySelector('.vega-embed')")
-                taken.append(folder / f"report-{width}-{scheme}.png")
-                page.screenshot(path=taken[-1])
+                # what is seen first does not depend on scripts, and without them nothing moves
+                page = open_page(
+                    browser, path, viewport=size, color_scheme=scheme, java_script_enabled=False
+                )
+                taken.append(folder / f"{width}-{scheme}.png")
+                picture = Image.open(io.BytesIO(page.screenshot()))
+                small = picture.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
+                small.save(taken[-1], optimize=True)
     return taken
 
 

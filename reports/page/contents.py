@@ -13,7 +13,7 @@ from typing import Any
 from fmacost.reports.breakdown import INTEGER_STAGES, Breakdown
 from fmacost.reports.compare import RATIOS, SAME, Comparison, Line, expand, units_of
 from fmacost.reports.errors import InputError, printable
-from fmacost.reports.metrics import OBJECTIVE_TEXTS, Better, Metric, metric, show_count, show_size
+from fmacost.reports.metrics import OBJECTIVE_TEXTS, Better, Metric, metric, show_count
 from fmacost.reports.row import Row, RowError
 from fmacost.reports.tables import verification_note
 from fmacost.reports.widths import Panel, panels
@@ -562,13 +562,13 @@ def _path(record: Record) -> PathPart:
     total = _number(steps[-1], arrival) if steps else 0.0
     ends = f"from {record.get('path_start')} to {record.get('path_end')}"
     return PathPart(
-        title=f"{record['technology']}: {ends}, {show_size(total)} {unit} through "
+        title=f"{record['technology']}: {ends}, {total:,.1f} {unit} through "
         f"{len(steps)} cells",
         unit=unit,
         stages=tuple(
             (
                 str(stage.get("stage")), show_count(int(_number(stage, "cells"))),
-                show_size(_number(stage, increment)),
+                f"{_number(stage, increment):,.1f}",
                 min(_number(stage, increment) / total, 1) if total else 0.0,
             )
             for stage in stages
@@ -577,7 +577,7 @@ def _path(record: Record) -> PathPart:
             (
                 str(step.get("stage")), str(step.get("cell_type")),
                 f"{step.get('from_pin')} → {step.get('to_pin')}", str(step.get("fan_out")),
-                show_size(_number(step, increment)), show_size(_number(step, arrival)),
+                f"{_number(step, increment):,.1f}", f"{_number(step, arrival):,.1f}",
             )
             for step in steps
         ),

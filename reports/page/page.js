@@ -107,7 +107,7 @@
   addEventListener("hashchange", follow);
   if (location.hash) follow();
   addEventListener("beforeprint", () => {
-    document.querySelectorAll("details").forEach((details) => (details.open = true));
+    document.querySelectorAll(".unit").forEach((unit) => (unit.open = true));
   });
 
   // ---- the charts ----
