@@ -296,7 +296,7 @@ def path_notes(paths: Sequence[CriticalPath]) -> list[str]:
             "weigh nothing; slew and load are those of the cell's output at this edge"
         )
     if any(path.in_ps and path.steps and path.steps[0].slew_ps is None for path in paths):
-        notes.append("no slews: delays of a built-in table do not depend on them, a library's do")
+        notes.append("no slews: delays of this technology do not depend on them")
     if any(not path.in_ps for path in paths):
         notes.append(
             "FO4: by logical effort, an output drives four inverters; load in input capacitances "
@@ -324,8 +324,9 @@ def _find_stages(
     signals = _signals(unit, [net for net, _ in outputs], inputs)
     stages = np.array([stage for _, stage in outputs], np.int64)
     likeness = np.zeros((len(nets), len(order)))
+    ones = np.bitwise_count(signals).sum(axis=1, dtype=np.float64)
     for i, plane in enumerate(_signals(netlist, nets, inputs)):
-        np.maximum.at(likeness[i], stages, _correlation(plane, signals, count))
+        np.maximum.at(likeness[i], stages, _correlation(plane, signals, ones, count))
     return [
         (str(order[stage]), float(likeness[i, stage]))
         for i, stage in enumerate(rising_choice(likeness**2))
@@ -377,13 +378,19 @@ def _signals(netlist: Netlist, nets: Sequence[int], inputs: "Mapping[str, Planes
     return Program.compile(replace(netlist, outputs={"nets": tuple(nets)})).run(inputs)["nets"]
 
 
-def _correlation(plane: "Planes", signals: "Planes", count: int) -> "NDArray[np.float64]":
-    """Return the magnitude of the correlation of one net with each signal; constants have none."""
+def _correlation(
+    plane: "Planes", signals: "Planes", ones: "NDArray[np.float64]", count: int
+) -> "NDArray[np.float64]":
+    """Return the magnitude of the correlation of one net with each signal; constants have none.
+
+    Parameters
+    ----------
+    ones : of each signal
+    """
     import numpy as np
 
     one = float(np.bitwise_count(plane).sum())
-    each = np.bitwise_count(signals).sum(axis=1).astype(np.float64)
-    both = np.bitwise_count(signals & plane).sum(axis=1).astype(np.float64)
-    scale = np.sqrt(one * (count - one) * each * (count - each))
-    likeness: NDArray[np.float64] = abs(count * both - one * each)
+    both = np.bitwise_count(signals & plane).sum(axis=1, dtype=np.float64)
+    scale = np.sqrt(one * (count - one) * ones * (count - ones))
+    likeness: NDArray[np.float64] = abs(count * both - one * ones)
     return likeness / np.where(scale > 0, scale, np.inf)
