@@ -1,6 +1,7 @@
 """Buffers on nets that drive much: sinks that can wait move behind a buffer.
 
-A greedy walk on the delay model of ``fmacost.hw.timing``. Each step takes the critical net that
+A greedy walk on the delay model of ``fmacost.hw.timing``; ``fmacost.hw.sizing`` has one on delays
+in ps. Each step takes the critical net that
 gains most and moves those of its sinks behind a new buffer that are still in time there, so no
 step makes the netlist slower; the best state on the way is returned. The function of the netlist
 cannot change: a buffer's output equals its input.

@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -63,6 +64,33 @@ def grown(netlist: Netlist, technology: Technology, *, target_ps: float = 0.0) -
             last = delay
     if state.delay_ps() < last - _EPSILON_PS:
         yield state.netlist()
+
+
+def buffered(netlist: Netlist, technology: Technology, *, weigh_cost: bool = False) -> Netlist:
+    """Return the netlist with buffers that make it faster, and no other change.
+
+    Parameters
+    ----------
+    weigh_cost : minimise cost times delay instead of delay alone
+
+    Raises
+    ------
+    TechnologyError
+        If the technology does not know the delays of a cell in ps.
+    """
+    if not netlist.cells:
+        return netlist
+    state = _State(netlist, replace(technology, drives={}))
+
+    def score(made: Netlist) -> float:
+        return state.delay_ps() * (technology.cost(made) if weigh_cost else 1)
+
+    best, least = netlist, score(netlist)
+    while state.improve():
+        made = state.netlist()
+        if (now := score(made)) < least:
+            best, least = made, now
+    return best
 
 
 def shrunk(netlist: Netlist, technology: Technology, target_ps: float) -> Netlist:

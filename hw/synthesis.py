@@ -424,8 +424,9 @@ _MOST_CELLS_BUFFERED = 3000  # beyond, buffering takes longer than synthesis
 
 def _buffered(netlists: Sequence[Made], technology: Technology, *, weigh_cost: bool) -> list[Made]:
     """Return the best candidates again, with buffers on nets that drive much."""
-    from fmacost.hw.buffering import buffered
+    from fmacost.hw import buffering, sizing
 
+    buffered = buffering.buffered if technology.drive else sizing.buffered
     objective = "adp" if weigh_cost else "delay"
     best = sorted(netlists, key=lambda made: _score(objective, made.candidate))[:_BUFFERED]
     return [
@@ -436,7 +437,7 @@ def _buffered(netlists: Sequence[Made], technology: Technology, *, weigh_cost: b
             f"{made.candidate.recipe}+buffers",
         )
         for made in best
-        if technology.drive and len(made.netlist.cells) <= _MOST_CELLS_BUFFERED
+        if len(made.netlist.cells) <= _MOST_CELLS_BUFFERED
     ]
 
 

@@ -5,6 +5,7 @@ In ps, fF, nW and fJ, with s for the input slew and l for the load:
 - INV: rise s + 2 l, slew 8 + 2 l; fall s / 2 + l, slew 4 + l; its pin takes 2 fF to rise, 1 to fall
 - NAND2: rise from A 2 + 3 l with a slew of 60, from B 1 + 3 l with a slew of 6; fall s + l, slew
   2 + 2 l; pins of 1 and 3 fF
+- BUF: every edge 10 + l / 4, slew 5; a pin of 1 fF
 - XOR2: from A to a rise 10 after a rise and 30 after a fall; everything else takes 20; slew 5
 - FA: every arc takes 40 + 2 l, slew 10 + l
 - DFF: 50 from the clock, slew 5, setup 7 and 9; DFFN: the same with an inverted output
@@ -84,6 +85,12 @@ pin (Y) {{ direction : output; function : "A^B";
 {timing("A", "positive_unate", (10.0, 5.0), (20.0, 5.0), 'when : "!B";')}
 {timing("A", "negative_unate", (30.0, 5.0), (20.0, 5.0), 'when : "B";')}
 {timing("B", "non_unate", (20.0, 5.0), (20.0, 5.0))} }} }}"""
+
+_BUFFER_EDGE = ('"10, 12.5", "10, 12.5"', 5.0)
+BUFFER = f"""cell (BUF) {{ area : 3;
+pin (A) {{ direction : input; capacitance : 1; }}
+pin (Y) {{ direction : output; function : "A";
+{timing("A", "positive_unate", _BUFFER_EDGE, _BUFFER_EDGE)} }} }}"""
 
 _FA_EDGE = ('"40, 60", "40, 60"', '"10, 20", "10, 20"')
 FA = "\n".join(

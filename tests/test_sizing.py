@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from fmacost.hw.liberty import read_liberty
-from fmacost.hw.sizing import _State, grown, shrunk
+from fmacost.hw.sizing import _State, buffered, grown, shrunk
 from fmacost.hw.static_timing import critical_path_ps, delay_ps
-from fmacost.hw.synthesis import map_quickly
+from fmacost.hw.synthesis import map_quickly, synthesise
 from fmacost.hw.technology import TECHNOLOGIES, Technology, TechnologyError
 from fmacost.hw.timing import delay_fo4
 from fmacost.hw.units.build import to_rtlil
 from fmacost.sim.check import verify
 from fmacost.sim.netlist import Cell, Netlist
 from fmacost.sim.operation import parse_unit
-from tests.hand_library import hand_library
+from tests.hand_library import BUFFER, XOR, hand_library
 from tests.test_built_in import NAMES
 from tests.units import assert_exact
 
@@ -90,6 +90,43 @@ def test_sinks_that_can_wait_go_behind_a_buffer() -> None:
     assert added["BUF_X1"] > 0
     assert delay_ps(last, bare) < 0.9 * delay_ps(netlist, bare)
     assert {cell.name for cell in netlist.cells} < {cell.name for cell in last.cells}
+
+
+@NAMES
+def test_buffers_alone_make_it_faster(name: str) -> None:
+    technology = TECHNOLOGIES[name]
+    netlist = fan_out(technology, 24, stages=6)
+    fast = buffered(netlist, technology)
+    lean = buffered(netlist, technology, weigh_cost=True)
+    assert delay_ps(fast, technology) < 0.95 * delay_ps(netlist, technology)
+    assert {cell.name: cell.type for cell in netlist.cells}.items() <= {
+        cell.name: cell.type for cell in fast.cells
+    }.items()
+    (buffer,) = fast.count().keys() - netlist.count().keys()
+    assert technology.cells[buffer].truth_table(technology.cells[buffer].outputs[0][0]) == 0b10
+
+    def product(made: Netlist) -> float:
+        return technology.cost(made) * delay_ps(made, technology)
+
+    assert product(lean) <= min(product(fast), product(netlist))
+    assert delay_ps(lean, technology) >= delay_ps(fast, technology)
+
+
+def test_narrow_nets_are_left_alone() -> None:
+    netlist = fan_out(NANGATE, 1)
+    assert buffered(netlist, NANGATE) is netlist
+
+
+@pytest.mark.parametrize("name", ["sky130hd", "a Liberty file"])
+def test_units_for_delay_get_buffers(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "hand.lib"
+    path.write_text(hand_library(XOR, BUFFER))
+    technology = TECHNOLOGIES[name] if name in TECHNOLOGIES else read_liberty(path).technology
+    made = synthesise(MULTIPLIER, technology, objective="delay", effort="quick")
+    plain, with_buffers = sorted(made.candidates, key=lambda candidate: candidate.recipe)
+    assert with_buffers.recipe == f"{plain.recipe}+buffers"
+    assert with_buffers.delay_fo4 < plain.delay_fo4
+    assert_exact(MULTIPLIER, verify(MULTIPLIER, made.netlist))
 
 
 def test_no_move_makes_it_slower(multiplier: Netlist) -> None:
