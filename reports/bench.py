@@ -30,6 +30,8 @@ UNIT = "fma:e4m3fn"
 _CODE_BITS = 8  # of each operand of UNIT, and of its result
 _BLOCK_BITS = 20
 _SYNTH_RUNS = 3
+_PAGE_ROWS = 300
+_SORT_GOAL_S = 0.2
 SWEPT = "{mul,add,fma}:e{2..5}m{1..6}f"
 YOSYS_SECONDS = re.compile(r"Yosys ran ([\d.]+) s")
 
@@ -90,6 +92,33 @@ def figures() -> Iterator[Figure]:
     )
     yield _warm_against_cold()
     yield from _two_workers_against_one()
+    yield _sorting()
+
+
+def _sorting() -> Figure:
+    """Time the sorting of a page's table in Chromium, and tell the size of the file."""
+    from fmacost.reports.page.browser import find_chromium, sort_seconds
+    from fmacost.reports.page.charts import draw_charts
+    from fmacost.reports.page.contents import make_contents
+    from fmacost.reports.page.document import to_html
+
+    name = f"page of {_PAGE_ROWS} rows: {_SORT_GOAL_S * 1000:.0f} ms / sorting in Chromium"
+    if find_chromium() is None:
+        note = "no Chromium here: apt-get install chromium"
+        return Figure(name=name, seconds=None, other_seconds=None, goal=">= 1", note=note)
+    (row,) = json_module.loads(_fmacost("synth", "mul:int4", "--json").stdout)["rows"]
+    rows = [
+        {**row, "unit": f"mul:int4->int{i + 1}", "transistors": 997 * i % 1009}
+        for i in range(_PAGE_ROWS)
+    ]
+    contents = make_contents(rows)
+    page = to_html(contents, draw_charts(contents))
+    with tempfile.TemporaryDirectory(prefix="fmacost-bench-") as scratch:
+        path = Path(scratch) / "index.html"
+        path.write_text(page, encoding="utf-8")
+        seconds = sort_seconds(path)
+    note = f"slowest column, with layout; the file has {len(page.encode()) / 1e6:.1f} MB, goal < 3"
+    return Figure(name=name, seconds=seconds, other_seconds=_SORT_GOAL_S, goal=">= 1", note=note)
 
 
 def _check_against_verilator() -> Figure:
@@ -272,7 +301,7 @@ def _timed(action: Callable[[], _T]) -> tuple[_T, float]:
 def bench(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
-    """Measure the check against Verilator, synthesis against Yosys, the cache, and sweeps."""
+    """Measure the check against Verilator, synthesis against Yosys, cache, sweeps and pages."""
     from fmacost.reports.tables import bench_table
     from fmacost.reports.terminal import Terminal
 
