@@ -70,7 +70,7 @@ def test_every_option_of_eight_bit_units(unit: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_objectives_get_what_they_ask_for(objective: str) -> None:
-    operation = parse_unit("fma:e2m2fn")
+    operation = parse_unit("fma:e1m1f")
     made = synthesise(operation, CMOS, objective=objective)
     assert_exact(operation, verify(operation, made.netlist))
     area = min(c.cost for c in made.candidates)
