@@ -6,6 +6,7 @@ unit as it is described, whose stage is known, on a few thousand vectors. Stages
 along the path, and of all such choices the one is taken whose signals are the most alike.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ COLUMNS = (
 )  # fmt: skip
 _VECTORS = 2048  # of each kind that nets are compared on, a multiple of 64
 _PER_REGION = 50
+_FACTOR = re.compile(r"\$flatten\\normalise_[ab]\b")  # cells that normalise a factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,8 +320,14 @@ def _find_stages(
 
     architecture = parse_architecture(row.architecture)
     unit, stage_of = described_unit(operation, architecture, timeout_s=timeout_s)
-    order = [stage for stage in Stage if stage in stage_of.values()] or [Stage.PACK]
-    outputs = [(cell.pins["Y"], order.index(stage_of[cell.name])) for cell in unit.cells]
+    # Factors are normalised behind the decoders, a product or a sum much later.
+    places = {
+        name: (Stage.DECODE if _FACTOR.match(name) else stage, stage)
+        for name, stage in stage_of.items()
+    }
+    known = set(places.values()) or {(Stage.PACK, Stage.PACK)}
+    order = [(place, stage) for place in Stage for stage in Stage if (place, stage) in known]
+    outputs = [(cell.pins["Y"], order.index(places[cell.name])) for cell in unit.cells]
     inputs, count = _vectors(operation)
     signals = _signals(unit, [net for net, _ in outputs], inputs)
     stages = np.array([stage for _, stage in outputs], np.int64)
@@ -328,8 +336,8 @@ def _find_stages(
     for i, plane in enumerate(_signals(netlist, nets, inputs)):
         np.maximum.at(likeness[i], stages, _correlation(plane, signals, ones, count))
     return [
-        (str(order[stage]), float(likeness[i, stage]))
-        for i, stage in enumerate(rising_choice(likeness**2))
+        (str(order[column][1]), float(likeness[i, column]))
+        for i, column in enumerate(rising_choice(likeness**2))
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fmacost.hw.architecture import DEFAULT_ARCHITECTURE
+from fmacost.hw.architecture import DEFAULT_ARCHITECTURE, Architecture
 from fmacost.hw.breakdown import described_unit
 from fmacost.hw.liberty import read_liberty
 from fmacost.hw.static_timing import fan_out_of_four_surroundings
@@ -183,18 +183,34 @@ def test_what_cannot_be_asked_is_one_line_and_exit_code_2(
 # What follows runs Yosys.
 
 
-@pytest.mark.parametrize("unit", ["fma:e2m1fn", "fma:int3+int8", "mul:e3m2fn"])
-def test_stages_of_a_unit_as_described_are_found_again(unit: str) -> None:
+FACTORS = Architecture(normalise="factors")
+
+
+@pytest.mark.parametrize(
+    ("unit", "architecture"),
+    [
+        ("fma:e2m1fn", DEFAULT_ARCHITECTURE),
+        ("fma:int3+int8", DEFAULT_ARCHITECTURE),
+        ("mul:e3m2fn", DEFAULT_ARCHITECTURE),
+        ("mul:e3m2fn", FACTORS),
+    ],
+)
+def test_stages_of_a_unit_as_described_are_found_again(
+    unit: str, architecture: Architecture
+) -> None:
     """Nearly: some nets never change, some signals are those of two stages."""
     operation = parse_unit(unit)
-    row = make_row(unit, architecture=str(DEFAULT_ARCHITECTURE))
-    netlist, stages = described_unit(operation, DEFAULT_ARCHITECTURE, timeout_s=60)
+    row = make_row(unit, architecture=str(architecture))
+    netlist, stages = described_unit(operation, architecture, timeout_s=60)
     cells = longest(netlist)
     found = paths._find_stages(operation, row, netlist, [c.pins["Y"] for c in cells], 60)
     assert sum(likeness > 0.999 for _, likeness in found) >= 0.9 * len(cells)
     same = [stage == stages[cell.name] for (stage, _), cell in zip(found, cells, strict=True)]
     assert len(set(stages[cell.name] for cell in cells)) > 1
     assert sum(same) >= 0.9 * len(cells)
+    if architecture is FACTORS:  # before the multiplication, and after it
+        names = [stage for stage, _ in itertools.groupby(stage for stage, _ in found)]
+        assert names.index("normalise") < names.index("significand multiply")
 
 
 def longest(netlist: Netlist) -> list[Cell]:
