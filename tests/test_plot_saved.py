@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 from fmacost.reports.commands import app
 from fmacost.reports.errors import InputError
 from fmacost.reports.facets import FACETS, choose, facet
+from fmacost.reports.metrics import METRICS
 from fmacost.reports.options import PlotKind
+from fmacost.reports.plots import bars as plots
 from fmacost.reports.plots.saved import Wish, draw_table
 from fmacost.reports.widths import FLOATING, SENSES, SMALLEST, USUAL, panels, usual_split
 from fmacost.sim.operation import parse_unit
@@ -116,6 +118,13 @@ def test_stages_lie_on_each_other_beside_their_sum() -> None:
 def test_parts_of_an_energy_are_named_with_their_sum() -> None:
     found = labels(energies(), PlotKind.ENERGY)
     assert {"inputs fJ", "nets fJ", "glitches fJ", "64.5", "uniform", "gaussian"} <= found
+
+
+def test_the_parts_of_an_energy_are_all_that_are_declared() -> None:
+    names = [metric.name for metric in METRICS]
+    known = {"_energy_fj": plots._ENERGIES, "_capacitance": plots._CAPACITANCES}
+    for end, fields in known.items():
+        assert set(fields) == {n for n in names if n.endswith(end)} - {"switched_capacitance"}
 
 
 def test_an_energy_without_parts_is_one_bar() -> None:

@@ -19,8 +19,9 @@ Records = Sequence[Record]
 
 _MAX_BARS = 400
 _MAX_LABELLED = 40  # bars in one panel that have room for their value
-_ENERGIES = ("input_energy_fj", "net_energy_fj", "internal_energy_fj", "glitch_energy_fj")
-_CAPACITANCES = ("input_capacitance", "net_capacitance", "glitch_capacitance")
+_PARTS = ("input", "net", "internal", "register", "clock", "glitch")
+_ENERGIES = tuple(f"{part}_energy_fj" for part in _PARTS)
+_CAPACITANCES = tuple(f"{part}_capacitance" for part in _PARTS if part != "internal")
 _LIMIT = "choose some, such as --where kind=fma"
 
 
@@ -221,11 +222,12 @@ def _stack(
 ) -> list[float]:
     """Draw parts on top of each other, each with its value where it fits; return their sums."""
     totals = [sum(column) for column in zip(*heights.values(), strict=True)]
-    scales = [total or 1 for total in totals] if is_share else [1.0] * len(totals)
     highest = 1 if is_share else max(totals)
-    bottoms = [0.0] * len(totals)
+    bottoms: list[float] = [0] * len(totals)
     for i, (name, values) in enumerate(heights.items()):
-        scaled = [value / scale for value, scale in zip(values, scales, strict=True)]
+        scaled = values
+        if is_share:
+            scaled = [value / (total or 1) for value, total in zip(values, totals, strict=True)]
         bars = ax.bar(range(len(scaled)), scaled, 0.6, bottoms, label=name, **style(i))
         bottoms = [low + height for low, height in zip(bottoms, scaled, strict=True)]
         show = "{:.0%}".format if is_share else metric(field).show
