@@ -1,6 +1,7 @@
 """The child process: what it writes, and every way in which it can fail."""
 
 import resource
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -17,7 +18,8 @@ def _run(script: str, outputs: tuple[str, ...] = (), timeout_s: float = 60) -> y
 
 def _fake_yosys(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
     program = folder / "fake yosys"
-    program.write_text(f"#!{sys.executable}\n{body}\n")
+    # A first line with a blank in it would not be found, an argument with one is.
+    program.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, '-c', body])}\n")
     program.chmod(0o755)
     monkeypatch.setenv("YOSYS", str(program))
 
