@@ -331,7 +331,7 @@ class TestCluster:
     def test_rows_are_the_same_and_a_worker_may_die(self, undisturbed: str) -> None:
         distributed = pytest.importorskip("distributed")
         with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster:
             address = cluster.scheduler_address
             with subprocess.Popen(
@@ -348,7 +348,7 @@ class TestCluster:
     def test_four_processes_give_the_same_rows(self, undisturbed: str) -> None:
         distributed = pytest.importorskip("distributed")
         with distributed.LocalCluster(
-            n_workers=4, threads_per_worker=1, dashboard_address=None
+            n_workers=4, threads_per_worker=1, dashboard_address=":0"
         ) as cluster:
             done = fmacost("sweep", *UNITS, "--json", "--scheduler", cluster.scheduler_address)
         assert done.returncode == 0, done.stderr
