@@ -180,20 +180,26 @@ def count_with_icarus(
     netlist: Netlist, codes: dict[str, NDArray[Any]], folder: Path, *, glitches: bool
 ) -> dict[int, int]:
     """Return the changes of each net in a dump of every net that begins at the first vector."""
+    ports = {name: len(nets) for name, nets in netlist.inputs.items() if nets}
+    steps = []
+    for j in range(len(next(iter(codes.values())))):
+        steps += [f"{n}__ = {w}'d{codes[n][j]};" for n, w in ports.items()]
+        steps += ["#1000;", *(['$dumpfile("dump.vcd"); $dumpvars(1, dut); #1;'] if j == 0 else [])]
+    models = netlist.to_verilog()
+    return count_bench(netlist, steps, with_unit_delays(models) if glitches else models, folder)
+
+
+def count_bench(netlist: Netlist, steps: list[str], verilog: str, folder: Path) -> dict[int, int]:
+    """Run steps that drive ``PORT__`` and start a dump of ``dut``; return the changes of nets."""
     ports = {name: len(nets) for name, nets in (netlist.inputs | netlist.outputs).items() if nets}
     declared = [
         f"{'reg' if name in netlist.inputs else 'wire'} [{width - 1}:0] {name}__;"
         for name, width in ports.items()
     ]
     pins = ", ".join(f".{name}({name}__)" for name in ports)
-    steps = []
-    for j in range(len(next(iter(codes.values())))):
-        steps += [f"{n}__ = {w}'d{codes[n][j]};" for n, w in ports.items() if n in netlist.inputs]
-        steps += ["#1000;", *(['$dumpfile("dump.vcd"); $dumpvars(1, dut); #1;'] if j == 0 else [])]
-    models = netlist.to_verilog()
     source = "\n".join(
         ["module bench;", *declared, f"\\{netlist.name} dut({pins});", "initial begin", *steps,
-         "end", "endmodule", with_unit_delays(models) if glitches else models]
+         "end", "endmodule", verilog]
     )  # fmt: skip
     (folder / "bench.v").write_text(source)
     subprocess.run(["iverilog", "-g2012", "-o", "bench", "bench.v"], check=True, cwd=folder)

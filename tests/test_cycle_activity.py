@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from fmacost.sim.activity import Activity, replay, replay_cycles
 from fmacost.sim.netlist import Cell, CellType, Netlist
 from fmacost.sim.operation import parse_unit
 from tests import fake_hw
-from tests.test_activity import Values, count_dump, with_inputs, with_unit_delays
+from tests.test_activity import Values, count_bench, with_inputs, with_unit_delays
 from tests.test_energy import INVENTED
 from tests.test_netlist import LIBRARY
 from tests.units import CMOS, mapped
@@ -226,12 +225,7 @@ def count_with_icarus(
     netlist: Netlist, codes: Codes, latency: int, folder: Path, *, glitches: bool
 ) -> dict[int, int]:
     """Return the changes of each net; the dump begins when the state is known."""
-    ports = {name: len(nets) for name, nets in (netlist.inputs | netlist.outputs).items()}
-    declared = [
-        f"{'reg' if name in netlist.inputs else 'wire'} [{width - 1}:0] {name}__;"
-        for name, width in ports.items()
-    ]
-    pins = ", ".join(f".{name}({name}__)" for name in ports)
+    ports = {name: len(nets) for name, nets in netlist.inputs.items()}
     steps = ["clk__ = 0; #1000;"]
     for j in range(len(codes["a"])):
         steps.append("clk__ = 1;")  # registers and inputs change together after this
@@ -240,14 +234,7 @@ def count_with_icarus(
         if j == latency:
             steps.append('$dumpfile("dump.vcd"); $dumpvars(1, dut); #1;')
     models = netlist.to_verilog()
-    source = "\n".join(
-        ["module bench;", *declared, f"\\{netlist.name} dut({pins});", "initial begin", *steps,
-         "end", "endmodule", with_delays(models) if glitches else models]
-    )  # fmt: skip
-    (folder / "bench.v").write_text(source)
-    subprocess.run(["iverilog", "-g2012", "-o", "bench", "bench.v"], check=True, cwd=folder)
-    subprocess.run(["vvp", "-n", "bench"], check=True, cwd=folder, stdout=subprocess.DEVNULL)
-    return count_dump(netlist, (folder / "dump.vcd").read_text())
+    return count_bench(netlist, steps, with_delays(models) if glitches else models, folder)
 
 
 def with_delays(verilog: str) -> str:

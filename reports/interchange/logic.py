@@ -110,11 +110,11 @@ def encode_aiger(text: str) -> bytes:
 
 
 def _write_unit(design: Design, command: str) -> str:
-    from fmacost.hw.architecture import Architecture
+    from fmacost.hw.breakdown import parse_architecture
     from fmacost.hw.synthesis import DISSOLVING
     from fmacost.hw.units.build import to_rtlil
 
-    architecture = Architecture(*design.row.architecture.split(", "))
+    architecture = parse_architecture(design.row.architecture)
     name = design.netlist.name
     files = {
         "unit.il": _with_port_order(to_rtlil(design.operation, architecture, name)),
