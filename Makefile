@@ -75,7 +75,7 @@ site: setup ## build docs/ as a site in build/site/
 	@echo build/site/index.html
 
 studies: setup ## measure and draw the studies, or one of them with STUDY=widths
-	@$(py) -m fmacost.reports.study_pages $(if $(STUDY),--study $(STUDY))
+	@$(py) -m fmacost.reports.documents.studies $(if $(STUDY),--study $(STUDY))
 
 format: setup ## lay out the sources, mend what ruff can
 	$(py) -m ruff format .

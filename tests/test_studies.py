@@ -10,16 +10,17 @@ import typer
 from typer.testing import CliRunner
 
 from fmacost.hw.technology import TECHNOLOGIES, get_technology
-from fmacost.reports import study_pages
-from fmacost.reports.documents import DocumentError, documents
+from fmacost.reports.documents import studies
+from fmacost.reports.documents.regions import documents
+from fmacost.reports.documents.rows import DocumentError
+from fmacost.reports.documents.studies import PICTURES, show_moved
+from fmacost.reports.documents.study_tables import STAGES, StudyTables, lean_csv
+from fmacost.reports.documents.study_texts import FIELD, integers_share
 from fmacost.reports.errors import InputError
 from fmacost.reports.grid import expand, expand_units
 from fmacost.reports.measure import Settings, measure
 from fmacost.reports.saved import is_proven, read_table
 from fmacost.reports.studies import EFFORT, STUDIES
-from fmacost.reports.study_pages import PICTURES, show_moved
-from fmacost.reports.study_tables import STAGES, StudyTables, lean_csv
-from fmacost.reports.study_texts import FIELD, integers_share
 from fmacost.reports.terminal import Terminal, UnitWatcher
 from fmacost.reports.widths import FLOATING, USUAL, Panel, panels
 from fmacost.sim.operation import parse_unit
@@ -32,7 +33,7 @@ SMALL_BITS = 26  # of all inputs of such a row
 
 def run(*arguments: str) -> tuple[int, str]:
     tool = typer.Typer(add_completion=False)
-    tool.command()(study_pages.main)
+    tool.command()(studies.main)
     done = CliRunner().invoke(tool, [str(ROOT), *arguments])
     return done.exit_code, done.output
 
@@ -57,12 +58,12 @@ def test_the_widths_are_many_and_all_studies_have_one_effort() -> None:
 
 
 def test_pages_follow_from_the_tables() -> None:
-    for path, content in study_pages._pages(ROOT, STABLE).items():
+    for path, content in studies._pages(ROOT, STABLE).items():
         assert path.read_text(encoding="utf-8") == content, f"{path.name}: make studies"
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
-def test_plots_follow_from_the_tables(picture: study_pages.Picture) -> None:
+def test_plots_follow_from_the_tables(picture: studies.Picture) -> None:
     pytest.importorskip("matplotlib")
     pin = f"matplotlib=={importlib.metadata.version('matplotlib')}\n"
     if pin not in (ROOT / "constraints.txt").read_text(encoding="utf-8"):
@@ -185,7 +186,7 @@ def test_what_moved_is_said(capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_study_is_refused() -> None:
     with pytest.raises(DocumentError, match="no study is called 'width'"):
-        study_pages.main(ROOT, study=["width"])
+        studies.main(ROOT, study=["width"])
 
 
 def sample(name: str) -> list[dict[str, object]]:

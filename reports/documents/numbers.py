@@ -1,45 +1,27 @@
-"""Keep the numbers in the documents true: measure, and rewrite the regions marked for it.
+"""The numbers of the documents: tables and sentences made of cost rows."""
 
-A region lies between two comments. ``<!-- numbers: NAME -->`` starts one that is computed from
-cost rows, ``<!-- run -->`` one with commands and what they print; ``<!-- end -->`` ends both.
-"""
-
-import os
-import re
-import shlex
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple
-
-import typer
+from collections.abc import Callable, Mapping, Sequence
 
 from fmacost.hw.technology import TECHNOLOGIES, get_technology
-from fmacost.hw.yosys import YosysError
 from fmacost.reports import ablate, accumulators, breakdown, calibrate, energy
-from fmacost.reports.cache import Cache, cache_folder
 from fmacost.reports.clocked import Registers
 from fmacost.reports.compare import Comparison, Line, expand, units_of
-from fmacost.reports.export import write_output
+from fmacost.reports.documents.peers import AREA_PEERS, FLOAT_PEERS, INTEGER_PEERS, Peer
+from fmacost.reports.documents.rows import DocumentError, Rows
+from fmacost.reports.documents.study_tables import StudyTables
+from fmacost.reports.documents.study_texts import STUDY_NUMBERS
 from fmacost.reports.markdown import code as _code
 from fmacost.reports.markdown import item as _item
 from fmacost.reports.markdown import prose as _prose
 from fmacost.reports.markdown import table as _table
-from fmacost.reports.measure import ENERGY_VECTORS, Measured, Settings, measure
+from fmacost.reports.measure import ENERGY_VECTORS, Settings
 from fmacost.reports.metrics import METRICS, Better, metric, show_count, show_ratio, show_spread
 from fmacost.reports.options import DEFAULT_TECHNOLOGIES
 from fmacost.reports.row import Row
-from fmacost.reports.study_tables import StudyTables
-from fmacost.reports.study_texts import STUDY_NUMBERS
 from fmacost.reports.tables import verification_note
-from fmacost.reports.terminal import Terminal, UnitWatcher
 from fmacost.sim.formats import parse_format
 from fmacost.sim.operation import exact_format, parse_unit
 
-DIFFERENT, USAGE, TOOL_FAILED = 1, 2, 3
 HEADLINE = ("int8", "e4m3fn")
 OTHER_FORMATS = (
     "int4", "int8", "e2m1fn", "e2m3fn", "e3m2fn", "e4m3fnuz", "e4m3fn", "e5m2", "bf16", "fp16",
@@ -59,288 +41,13 @@ KULISCH_FORMATS = ("e2m1fn", "e2m3fn", "e3m2fn", "e4m3fn", "e5m2", "int4", "int8
 KULISCH_PRODUCTS = (1, 32, 4096)
 SIMPLE_CELLS = ("INV", "NAND2", "NOR2")
 COMPOUND_PREFIXES = ("AOI", "OAI", "AO", "OA")
-_REGION = re.compile(
-    r"(?P<start><!-- (?:numbers: (?P<name>[a-z0-9-]+)|run) -->\n)"
-    r"(?P<body>.*?)(?P<end><!-- end -->)",
-    re.DOTALL,
-)
-_MARK = re.compile(r"<!-- (?:numbers\b|run\b|end\b)")
-_PROMPT = "$ "
-
-
-class Peer(NamedTuple):
-    """A unit of others, mapped by Yosys 0.70 as cmos2 is. Quoted, not measured here."""
-
-    name: str
-    source: str
-    configuration: str
-    cells: int | None
-    transistors: int
-    depth: int | None
-
-
-# All are IEEE e4m3 (infinity, 240 the largest), with subnormals, RNE tied, flags left open, no
-# registers, and right on all 2^24 inputs but for the payloads of NaN.
-FLOAT_PEERS = (
-    Peer(
-        "Muntjac, repaired", "https://github.com/lowRISC/muntjac",
-        "two mends: a zero factor, one more guard bit; as published wrong on 21,060 inputs",
-        1384, 5158, 108,
-    ),
-    Peer(
-        "HardFloat, recoded", "https://github.com/bsg-external/HardFloat",
-        "operands and result stay in its own 9-bit code", 1492, 5674, 88,
-    ),
-    Peer(
-        "FPnew (CVFPU)", "https://github.com/pulp-platform/cvfpu",
-        "`fpnew_fma`, one format", 1532, 5796, 104,
-    ),
-    Peer(
-        "CORE-V Wally", "https://github.com/openhwgroup/cvw",
-        "unpack, fma, postprocess", 1635, 6134, 77,
-    ),
-    Peer(
-        "HardFloat", "https://github.com/bsg-external/HardFloat",
-        "with converters from and to IEEE codes", 1669, 6306, 97,
-    ),
-)  # fmt: skip
-# int8 * int8 + int32, wraps; multipliers right on all 2^16 inputs, `a*b+c` on 2^20 of them.
-INTEGER_PEERS = (
-    Peer(
-        "ArithsGen", "https://github.com/ehw-fit/ariths-gen",
-        "signed Dadda, ripple carry, then `+c`", 1173, 4288, 83,
-    ),
-    Peer(
-        "ArithsGen", "https://github.com/ehw-fit/ariths-gen",
-        "signed array, then `+c`", 1203, 4506, 86,
-    ),
-    Peer(
-        "ArithsGen", "https://github.com/ehw-fit/ariths-gen",
-        "signed Wallace, ripple carry, then `+c`", 1211, 4510, 70,
-    ),
-    Peer(
-        "ArithsGen", "https://github.com/ehw-fit/ariths-gen",
-        "signed carry-save array, ripple carry, then `+c`", 1231, 4510, 72,
-    ),
-    Peer(
-        "Yosys", "https://github.com/YosysHQ/yosys",
-        "`a*b+c`, `synth -booth`", None, 4580, None,
-    ),
-    Peer(
-        "EvoApproxLib", "https://github.com/ehw-fit/evoapproxlib",
-        "`mul8s_1KV8`, its exact one, then `+c`", 1342, 5098, 80,
-    ),
-    Peer(
-        "Yosys", "https://github.com/YosysHQ/yosys",
-        "`a*b+c`, `synth` as it is", 2207, 8316, 71,
-    ),
-)  # fmt: skip
-
-
-class AreaPeer(NamedTuple):
-    """A unit of others in Nangate45: by Yosys' own mapping, and by its best small recipe."""
-
-    unit: str  # ours that it is compared with
-    name: str
-    plain_um2: int
-    best_um2: int
-    recipe: str
-
-
-# The smallest of those whose netlist is right, for each unit. S1: rounds of resubstitution and
-# rewriting, then `dch; amap -m`; S2: the same with `&deepsyn -T 20`. Yosys 0.70. Floats are in
-# the manner of IEEE 754, with subnormals, RNE tied and flags left open, as in ``FLOAT_PEERS``.
-AREA_PEERS = (
-    AreaPeer("fma:e4m3fn", "Muntjac, repaired", 660, 522, "S2"),
-    AreaPeer("fma:e5m2", "Muntjac, repaired", 612, 459, "S1"),
-    AreaPeer("fma:bf16", "FPnew (CVFPU)", 1560, 1306, "S1"),
-    AreaPeer("fma:fp16", "FPnew (CVFPU)", 2128, 1757, "S1"),
-    AreaPeer("fma:e4m3fn+fp16", "Muntjac, repaired", 1059, 876, "S1"),
-    AreaPeer("fma:e4m3fn+fp32", "Muntjac, repaired", 2056, 1632, "S1"),
-    AreaPeer("fma:int8+int32", "ArithsGen, Dadda, then `+c`", 508, 464, "S1"),
-    AreaPeer("mul:int8", "EvoApproxLib, its exact one", 409, 310, "S1"),
-)
 AREA_TECHNOLOGY = "nangate45"
 LIBRARY_PAIRS = (("fma:int8", "fma:e4m3fn"), ("fma:int8+int32", "fma:e4m3fn+fp32"))
 # The whole matrix is made at effort quick.
 MATRIX_OPERANDS = "int4,int8,e2m1fn,e4m3fn"
 PIPELINES = range(5)
 CALIBRATED_NORMAL = tuple((unit, AREA_TECHNOLOGY) for unit in ("mul:int8", "add:int8", "add:int32"))
-# Minutes for each: on a page of its own, which `make docs-max` makes.
-MAX_PAGE = "max.md"
-STUDIES_FOLDER = Path("docs") / "studies"
 MAX_UNITS = ("fma:e4m3fn", "fma:e5m2", "fma:int8+int32", "mul:int8", "mul:e4m3fn")
-_TERMINAL_VARIABLES = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS")
-
-
-class DocumentError(ValueError):
-    """A document whose regions cannot be made. The message is one line."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Proven cost rows, measured when they are first asked for.
-
-    Parameters
-    ----------
-    store : None measures everything anew
-    tables : those of the named studies
-    """
-
-    store: Cache | None
-    watcher: UnitWatcher
-    known: dict[tuple[str, str, str, str], Row] = field(default_factory=dict)
-    tables: StudyTables = field(default_factory=lambda: StudyTables(STUDIES_FOLDER))
-
-    def __call__(
-        self,
-        unit: str,
-        technology: str = DEFAULT_TECHNOLOGIES[0],
-        objective: str = OBJECTIVES[0],
-        effort: str = "normal",
-    ) -> Row:
-        """Return the row of a unit; raise DocumentError if its netlist is not proven."""
-        key = unit, technology, objective, effort
-        if key not in self.known:
-            settings = Settings(objective=objective, effort=effort)
-            self.known[key] = self.measured(unit, technology, settings).row
-        return self.known[key]
-
-    def measured(self, unit: str, technology: str, settings: Settings) -> Measured:
-        """Return what ``measure`` gives; raise DocumentError if it is not proven."""
-        self.watcher.begin(f"{unit} in {technology}")
-        made = measure(
-            parse_unit(unit), get_technology(technology), settings, self.store, self.watcher
-        )
-        if not made.row.verification.is_proven:
-            raise DocumentError(f"{unit} in {technology} is not proven: {made.counterexample}")
-        return made
-
-    def stages(self, unit: str) -> breakdown.Breakdown:
-        """Return the stages of a unit beside its row; raise as a call does."""
-        technology = get_technology(DEFAULT_TECHNOLOGIES[0])
-        self.watcher.begin(f"stages of {unit}")
-        return breakdown.break_down(
-            parse_unit(unit), technology, self(unit), self.store, timeout_s=Settings().timeout_s
-        )
-
-
-def regions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the name (or the commands) and the content of every region of a document.
-
-    Raises
-    ------
-    DocumentError
-        If a mark belongs to no region.
-    """
-    found = list(_REGION.finditer(text))
-    marks = len(_MARK.findall(text))
-    if marks != 2 * len(found) or any(_MARK.search(match["body"]) for match in found):
-        raise DocumentError(
-            "a region must be '<!-- numbers: NAME -->' or '<!-- run -->', content, '<!-- end -->', "
-            "each mark on a line of its own"
-        )
-    for match in found:
-        yield _title(match), match["body"]
-
-
-def render(text: str, rows: Rows, only: Collection[str] | None = None) -> tuple[str, list[str]]:
-    """Return a document with its regions made anew, and the names of those that changed.
-
-    Parameters
-    ----------
-    only : names of regions; all others are left as they are
-    """
-    list(regions(text))
-    changed = []
-
-    def replace(match: re.Match[str]) -> str:
-        title = _title(match)
-        if only is not None and match["name"] not in only:
-            return match[0]
-        if match["name"] is None:
-            body = run_block(match["body"])
-        elif match["name"] in NUMBERS:
-            body = f"\n{NUMBERS[match['name']](rows)}\n\n"
-        else:
-            raise DocumentError(f"no numbers are called '{title}'; known: {', '.join(NUMBERS)}")
-        if body != match["body"]:
-            changed.append(title)
-        return f"{match['start']}{body}{match['end']}"
-
-    return _REGION.sub(replace, text), changed
-
-
-def run_block(body: str) -> str:
-    """Return a block of commands with what each of them prints on stdout."""
-    parts = [f"{_PROMPT}{command}\n{output_of(command)}" for command in _commands(body)]
-    return "```console\n" + "\n".join(parts) + "```\n"
-
-
-def output_of(command: str) -> str:
-    """Return what a ``fmacost`` command prints when nobody sits at a terminal.
-
-    Raises
-    ------
-    DocumentError
-        If it is another program, or fails.
-    """
-    program, *arguments = shlex.split(command)
-    if program != "fmacost":
-        raise DocumentError(f"only fmacost can be run in a document, not '{command}'")
-    environment = {k: v for k, v in os.environ.items() if k not in _TERMINAL_VARIABLES}
-    with tempfile.TemporaryDirectory(prefix="fmacost-") as scratch:
-        done = subprocess.run(
-            [sys.executable, "-m", "fmacost", *arguments],
-            check=False, capture_output=True, encoding="utf-8", cwd=scratch,
-            env={**environment, "PYTHONIOENCODING": "utf-8"},
-        )  # fmt: skip
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise DocumentError(f"'{command}' ends with {done.returncode}: {reason}")
-    return done.stdout
-
-
-def run_notebook(text: str) -> tuple[str, list[str]]:
-    """Return a notebook with all outputs made anew, and the numbers of the cells that changed.
-
-    Pictures are made anew and not compared: their bytes depend on the machine.
-
-    Raises
-    ------
-    DocumentError
-        If a cell fails.
-    """
-    import nbformat
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
-
-    old, new = (nbformat.reads(text, as_version=4) for _ in range(2))  # type: ignore[no-untyped-call]
-    with tempfile.TemporaryDirectory(prefix="fmacost-") as scratch:
-        where = {"metadata": {"path": scratch}}
-        try:
-            NotebookClient(new, record_timing=False, resources=where).execute()
-        except CellExecutionError as error:
-            raise DocumentError(f"{error.ename}: {error.evalue}") from None
-    new.metadata = old.metadata  # not the version of Python
-    pairs = enumerate(zip(old.cells, new.cells, strict=True))
-    changed = [f"cell {i}" for i, (was, now) in pairs if _outputs(was) != _outputs(now)]
-    return nbformat.writes(new) + "\n", changed  # type: ignore[no-untyped-call]
-
-
-def _outputs(cell: Mapping[str, Any]) -> list[Mapping[str, str]]:
-    """Return the texts that a cell printed or showed, by their type."""
-    shown = [{"stream": o["text"]} if "text" in o else o["data"] for o in cell.get("outputs", ())]
-    return [{kind: text for kind, text in one.items() if kind != "image/png"} for one in shown]
-
-
-def _commands(body: str) -> list[str]:
-    lines = body.splitlines()
-    return [line.removeprefix(_PROMPT) for line in lines if line.startswith(_PROMPT)]
-
-
-def _title(match: re.Match[str]) -> str:
-    return match["name"] or "; ".join(_commands(match["body"]))
 
 
 def _comparison(rows: Rows) -> Comparison:
@@ -741,7 +448,7 @@ def _registers(rows: Rows) -> str:
     body = []
     for technology in (DEFAULT_TECHNOLOGIES[0], AREA_TECHNOLOGY):
         for unit, registers in cases:
-            row = rows.measured(unit, technology, Settings(registers=registers)).row
+            row = rows(unit, technology, registers=registers)
             clock = _texts(row, "period_fo4", "period_ps", "flip_flops", "latency_cycles")
             size = [*_texts(row, "transistors", "area_um2"), *_texts(row, "verification")]
             body.append([_code(technology), _code(unit), str(registers), *clock, *size])
@@ -834,6 +541,9 @@ NUMBERS: Mapping[str, Callable[[Rows], str]] = {
     **{name: _of_tables(numbers) for name, numbers in STUDY_NUMBERS.items()},
 }
 
+# Made of netlists too, which are not kept.
+OF_NETLISTS = ("breakdown", "two-integers", "streams")
+
 
 def _texts(row: Row, *names: str) -> list[str]:
     return [metric(name).text(row.to_json()) for name in names]
@@ -842,65 +552,3 @@ def _texts(row: Row, *names: str) -> list[str]:
 def _ratio(comparison: Comparison, line: Line, side: int, technology: str) -> str:
     ratio = comparison.ratio(line, side, technology) if side else None
     return "" if ratio is None else show_ratio(ratio)
-
-
-def documents(folder: Path) -> list[Path]:
-    """Return the documents of a clone: the README and all pages in ``docs/`` and below."""
-    readme = folder / "README.md"
-    if not readme.is_file():
-        raise DocumentError(f"no README.md in {folder}: say where the clone is")
-    return [readme, *sorted((folder / "docs").rglob("*.md"))]
-
-
-def notebooks(folder: Path) -> list[Path]:
-    """Return the notebooks of a clone."""
-    return sorted((folder / "docs" / "notebooks").glob("*.ipynb"))
-
-
-def main(
-    folder: Annotated[Path, typer.Argument(help="The clone.")] = Path(),
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit with 1 if a region differs.")
-    ] = False,
-    slow: Annotated[
-        bool, typer.Option("--slow", help=f"The page {MAX_PAGE}, and no other: many minutes.")
-    ] = False,
-) -> None:
-    """Measure what the documents quote, and rewrite the marked regions."""
-    terminal = Terminal()
-    different = []
-    with terminal.progress(1) as watcher:
-        tables = StudyTables(folder / STUDIES_FOLDER)
-        rows = Rows(Cache(cache_folder(), terminal.notify), watcher, tables=tables)
-        for path in (*documents(folder), *notebooks(folder)):
-            if (path.name == MAX_PAGE) != slow:
-                continue
-            name = path.relative_to(folder)
-            try:
-                old = path.read_text(encoding="utf-8")
-                text, changed = (
-                    run_notebook(old) if path in notebooks(folder) else render(old, rows)
-                )
-            except DocumentError as error:
-                raise DocumentError(f"{name}: {error}") from None
-            different += [f"{name}: {region}" for region in changed]
-            if changed and not check:
-                write_output(path, text)
-    verb = "differs" if check else "made anew"
-    for region in different:
-        terminal.complain(f"{region}: {verb}")
-    if check and different:
-        terminal.complain(f"make docs{'-max' if slow else ''} makes them anew")
-        raise typer.Exit(DIFFERENT)
-    terminal.notify(f"{show_count(len(rows.known))} cost rows, all proven")
-
-
-if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except DocumentError as problem:
-        Terminal().complain(f"documents: {problem}")
-        sys.exit(USAGE)
-    except YosysError as problem:
-        Terminal().complain(f"documents: {problem}")
-        sys.exit(TOOL_FAILED)

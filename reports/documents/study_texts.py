@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
 from fmacost.reports.breakdown import COMPLEXITY, FLATTENED, INTEGER_STAGES, INTEGERS, SUM
+from fmacost.reports.documents.study_tables import STAGES, Record, StudyTables
 from fmacost.reports.facets import facet, operation_of
 from fmacost.reports.markdown import code, item, prose, table
 from fmacost.reports.metrics import show_count, show_ratio
 from fmacost.reports.studies import ACCUMULATED, MAX_FIXED_WIDTH, MAX_WIDTH
-from fmacost.reports.study_tables import STAGES, Record, StudyTables
 from fmacost.reports.widths import FLOATING, SMALLEST, USUAL, Panel, Split, panels
 from fmacost.sim.formats import FixedFormat, FloatFormat
 from fmacost.sim.operation import parse_unit

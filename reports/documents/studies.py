@@ -14,7 +14,10 @@ from typing import Annotated
 
 import typer
 
-from fmacost.reports.documents import DocumentError, Rows, documents, render
+from fmacost.reports.documents.regions import documents, render
+from fmacost.reports.documents.rows import STUDIES_FOLDER, DocumentError, Rows
+from fmacost.reports.documents.study_tables import STAGES, TABLES, StudyTables, lean_csv
+from fmacost.reports.documents.study_texts import STUDY_NUMBERS
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import write_output
 from fmacost.reports.facets import choose
@@ -22,8 +25,6 @@ from fmacost.reports.options import PlotKind
 from fmacost.reports.plots.saved import Wish, draw_table
 from fmacost.reports.saved import read_rows
 from fmacost.reports.studies import EFFORT
-from fmacost.reports.study_tables import STAGES, TABLES, StudyTables, lean_csv
-from fmacost.reports.study_texts import STUDY_NUMBERS
 from fmacost.reports.terminal import Terminal, UnitWatcher
 
 DIFFERENT, USAGE, TOOL_FAILED = 1, 2, 3
@@ -123,7 +124,7 @@ def main(
 ) -> None:
     """Measure the named studies, draw them and write their numbers into the documents."""
     terminal = Terminal()
-    tables = StudyTables(folder / "docs" / "studies")
+    tables = StudyTables(folder / STUDIES_FOLDER)
     made: dict[Path, str | bytes] = {}
     for name in () if keep_tables else study or TABLES:
         if name not in TABLES:
