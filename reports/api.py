@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fmacost.reports import tables
-from fmacost.reports.clocked import check_clocks, read_registers
+from fmacost.reports.clocked import read_registers
 from fmacost.reports.commands.shared import (
+    at_clock,
     measure_all,
     mismatch_text,
     open_cache,
@@ -286,9 +287,7 @@ def _settings(
     """Return settings; raise InputError where one of them cannot be."""
     check_known("objective", objective, list(Objective))
     check_known("effort", others["effort"], list(Effort))
-    check_clocks(clock_ps, objective, technologies)
-    made = Settings(objective=objective, **others)
-    return made if clock_ps is None else replace(made, objective="clock", clock_ps=clock_ps)
+    return at_clock(Settings(objective=objective, **others), clock_ps, technologies)
 
 
 def _measure(
@@ -301,7 +300,7 @@ def _measure(
     if not operations or not technologies:
         raise InputError("give one unit and one technology at least")
     check_exhaustive(operations if settings.exhaustive else [])
-    made = measure_all(operations, technologies, settings, use_cache, _QUIET)
+    made = measure_all(operations, technologies, settings, open_cache(use_cache, _QUIET), _QUIET)
     for one in made:
         if one.row.verification.mismatches:
             raise MismatchError(mismatch_text(one.row, one.counterexample))

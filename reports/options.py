@@ -48,6 +48,11 @@ def _technologies() -> list[str]:
     return list(TECHNOLOGIES)
 
 
+def _or_before(context: typer.Context, quiet: bool) -> bool:
+    """Return whether quiet was asked for, here or before the command's name."""
+    return quiet or bool(context.obj)
+
+
 UnitTexts = Annotated[
     list[str],
     typer.Argument(metavar="UNIT...", help="Such as fma:e4m3fn, fma:int8+int32, mul:fp16,rtz."),
@@ -89,7 +94,10 @@ TimeoutSeconds = Annotated[
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, no text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notices, no progress.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="No notices, no progress.", callback=_or_before),
+]
 Exhaustive = Annotated[
     bool, typer.Option("--exhaustive", help="Check every input, up to 2^32 of them.")
 ]

@@ -1,6 +1,6 @@
 """The commands that make no unit: formats, technologies, the installation, the cache."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,17 +14,10 @@ from fmacost.reports.commands.shared import (
     write_json,
 )
 from fmacost.reports.errors import InputError
-from fmacost.reports.options import (
-    AsJson,
-    Quiet,
-)
+from fmacost.reports.options import AsJson, Quiet
 from fmacost.reports.terminal import Terminal
 from fmacost.sim.formats import alias_note, parse_format, standard_formats
 from fmacost.sim.operation import Overflow, Rounding
-
-if TYPE_CHECKING:
-    pass
-
 
 app = typer.Typer()
 
@@ -74,7 +67,6 @@ def explain(
 
 @app.command(epilog=epilog("fmacost formats\nfmacost formats e3m4ieee fixed4.4 int6 --json"))
 def formats(
-    context: typer.Context,
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -91,7 +83,7 @@ def formats(
     from fmacost.reports import tables
 
     chosen = [parse_format(text) for text in names] if names else list(standard_formats())
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     notify_all(filter(None, map(alias_note, names or [])), terminal)
     if json:
         write_json([tables.format_record(fmt) for fmt in chosen], terminal)
@@ -132,12 +124,12 @@ def technologies(
 
 
 @app.command(epilog=epilog("fmacost doctor\nfmacost doctor --json"))
-def doctor(context: typer.Context, json: AsJson = False, quiet: Quiet = False) -> None:
+def doctor(json: AsJson = False, quiet: Quiet = False) -> None:
     """Say what is installed, which Yosys runs, and whether a tiny synthesis works."""
     from fmacost.reports.doctor import examine
     from fmacost.reports.tables import check_table
 
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     with terminal.progress(1) as watcher:
         watcher.begin("doctor")
         checks = list(examine(watcher))
@@ -151,7 +143,6 @@ def doctor(context: typer.Context, json: AsJson = False, quiet: Quiet = False) -
 
 @app.command(epilog=epilog("fmacost cache\nfmacost cache clear"))
 def cache(
-    context: typer.Context,
     action: Annotated[str, typer.Argument(metavar="[info|clear]")] = "info",
     json: AsJson = False,
     quiet: Quiet = False,
@@ -159,7 +150,7 @@ def cache(
     """Show or clear the cache of results. FMACOST_CACHE_DIR says where it is."""
     from fmacost.reports.tables import cache_record
 
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     store = Cache(cache_folder(), terminal.notify)
     if action == "clear":
         try:

@@ -54,7 +54,6 @@ app = typer.Typer()
     )
 )
 def report(
-    context: typer.Context,
     *,
     what: Annotated[
         list[str] | None,
@@ -105,7 +104,7 @@ def report(
         raise InputError("report needs either units or formats, or saved tables by --from")
     check_charts()
     by_width = [] if widths is None else read_table(widths)
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     _make_folder(output)
     measured: list[Measured] = []
     records: Sequence[Record]
@@ -115,7 +114,8 @@ def report(
         settings = Settings(
             objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s, with_netlist=True
         )
-        measured, records = _measure(what or [], technology, settings, not no_cache, terminal)
+        store = open_cache(not no_cache, terminal)
+        measured, records = _measure(what or [], technology, settings, store, terminal)
     contents = make_contents(records, by_width)
     page = to_html(contents, draw_charts(contents))
     for name, rows in _tables(contents, by_width):
@@ -152,7 +152,7 @@ def _measure(
     texts: Sequence[str],
     names: Sequence[str] | None,
     settings: Settings,
-    use_cache: bool,
+    store: Cache | None,
     terminal: Terminal,
 ) -> tuple[list[Measured], list[dict[str, Any]]]:
     """Return what was measured, its rows, and in the first technology stages and paths of it."""
@@ -162,9 +162,8 @@ def _measure(
     lines = expand(formats)
     operations = units_of(lines) if formats else read_units(texts)
     defaults = DEFAULT_TECHNOLOGIES if formats else DEFAULT_TECHNOLOGIES[:1]
-    store = open_cache(use_cache, terminal)
     technologies = open_technologies(names or defaults, store)
-    measured = measure_all(operations, technologies, settings, use_cache, terminal)
+    measured = measure_all(operations, technologies, settings, store, terminal)
     records = [made.row.to_json() for made in measured]
     if formats:
         rows = {(made.row.unit, made.row.technology): made.row for made in measured}

@@ -21,7 +21,6 @@ app = typer.Typer()
     )
 )
 def diff(
-    context: typer.Context,
     *,
     old: Annotated[Path, typer.Argument(metavar="OLD", help="A table, JSON or CSV.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The later one.")],
@@ -44,7 +43,7 @@ def diff(
     from fmacost.reports import diff as diffs
     from fmacost.reports.saved import read_table
 
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     limits = [diffs.parse_limit(text) for text in fail_on or ()]
     if export_md is not None:
         check_writable(export_md)
@@ -71,7 +70,6 @@ def diff(
     )
 )
 def plot(
-    context: typer.Context,
     *,
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table, JSON or CSV.")],
     kind: Annotated[PlotKind, typer.Option(help="What is drawn of it, see above.")],
@@ -119,7 +117,7 @@ def plot(
     from fmacost.reports.plots.style import check_plot
     from fmacost.reports.saved import read_table
 
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     check_plot(output)
     for name in filter(None, (x, series)):
         facet_name(name)

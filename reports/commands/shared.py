@@ -2,13 +2,14 @@
 
 import json as json_module
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from fmacost.reports.cache import Cache, cache_folder
+from fmacost.reports.clocked import check_clocks
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import EXPORTERS, check_parquet, check_writable, write_output
 from fmacost.reports.measure import Measured, Settings, measure
@@ -37,7 +38,7 @@ def measure_all(
     operations: Sequence[Operation],
     technologies: Sequence["Technology"],
     settings: Settings,
-    use_cache: bool,
+    store: Cache | None,
     terminal: Terminal,
     failures: dict[str, str] | None = None,
 ) -> list[Measured]:
@@ -47,7 +48,6 @@ def measure_all(
     """
     from fmacost.hw.yosys import YosysError
 
-    store = open_cache(use_cache, terminal)
     pairs = [(operation, technology) for operation in operations for technology in technologies]
     measured = []
     with terminal.progress(len(pairs)) as watcher:
@@ -89,7 +89,7 @@ def show_rows(
     is_check: bool,
 ) -> None:
     """Show rows as a table with notes, or as JSON."""
-    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    notes = read_notes(units)
     rows = [m.row for m in measured]
     if as_json:
         notify_all(notes, terminal)
@@ -135,6 +135,19 @@ def check_plot(path: Path | None) -> None:
 def read_units(units: Sequence[str]) -> list[Operation]:
     """Return the operations that were named, each once."""
     return list(dict.fromkeys(parse_unit(text) for text in units))
+
+
+def read_notes(units: Sequence[str]) -> list[str]:
+    """Return how the names of units were read, each note once."""
+    return list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+
+
+def at_clock(
+    settings: Settings, clock_ps: float | None, technologies: Sequence["Technology"]
+) -> Settings:
+    """Return settings for a clock if there is one; raise InputError if it cannot be."""
+    check_clocks(clock_ps, settings.objective, technologies)
+    return settings if clock_ps is None else replace(settings, objective="clock", clock_ps=clock_ps)
 
 
 def open_cache(use_cache: bool, terminal: Terminal) -> Cache | None:

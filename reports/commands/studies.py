@@ -1,12 +1,13 @@
 """The commands that look into units: stages, energies, features, accumulators, known figures."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from fmacost.reports.clocked import check_clocks, read_registers
+from fmacost.reports.clocked import read_registers
 from fmacost.reports.commands.shared import (
     TOOL_FAILED,
+    at_clock,
     check_plot,
     epilog,
     leave,
@@ -15,14 +16,13 @@ from fmacost.reports.commands.shared import (
     open_cache,
     open_technologies,
     read_exports,
+    read_notes,
     read_units,
     write_exports,
     write_json,
 )
 from fmacost.reports.export import write_output
-from fmacost.reports.measure import (
-    Settings,
-)
+from fmacost.reports.measure import Settings
 from fmacost.reports.options import (
     DEFAULT_TECHNOLOGIES,
     AsJson,
@@ -48,10 +48,6 @@ from fmacost.reports.options import (
 from fmacost.reports.terminal import Terminal
 from fmacost.sim.operation import parse_unit, unit_notes
 
-if TYPE_CHECKING:
-    pass
-
-
 app = typer.Typer()
 
 
@@ -63,7 +59,6 @@ app = typer.Typer()
     )
 )
 def breakdown(
-    context: typer.Context,
     *,
     units: UnitTexts,
     objective: ObjectiveName = Objective.AREA,
@@ -85,11 +80,11 @@ def breakdown(
     operations = read_units(units)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md)
     check_plot(plot)
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     (technology,) = open_technologies(DEFAULT_TECHNOLOGIES[:1])
     settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
-    measured = measure_all(operations, [technology], settings, not no_cache, terminal)
     store = open_cache(not no_cache, terminal)
+    measured = measure_all(operations, [technology], settings, store, terminal)
     found = []
     with terminal.progress(len(operations)) as watcher:
         for operation, made in zip(operations, measured, strict=True):
@@ -98,7 +93,7 @@ def breakdown(
                 stages.break_down(operation, technology, made.row, store, timeout_s=timeout_s)
             )
             watcher.finish(None)
-    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    notes = read_notes(units)
     if json:
         notify_all(notes, terminal)
         write_json(stages.records(found), terminal)
@@ -124,7 +119,6 @@ def breakdown(
     )
 )
 def path(
-    context: typer.Context,
     *,
     units: UnitTexts,
     technology: TechnologyNames = None,
@@ -146,24 +140,23 @@ def path(
     from fmacost.reports import tables
 
     operations = read_units(units)
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     store = open_cache(not no_cache, terminal)
     technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     paths.check_delays(technologies)
-    check_clocks(clock_ps, objective, technologies)
     settings = Settings(
-        objective=objective if clock_ps is None else "clock", clock_ps=clock_ps,
-        effort=effort, jobs=jobs, timeout_s=timeout_s, with_netlist=True,
-    )  # fmt: skip
-    measured = measure_all(operations, technologies, settings, not no_cache, terminal)
+        objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s, with_netlist=True
+    )
+    settings = at_clock(settings, clock_ps, technologies)
+    measured = measure_all(operations, technologies, settings, store, terminal)
     pairs = [(operation, technology) for operation in operations for technology in technologies]
     found = [
         paths.critical_path(operation, technology, made.row, made.netlist, timeout_s=timeout_s)
         for (operation, technology), made in zip(pairs, measured, strict=True)
         if made.netlist is not None
     ]
-    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    notes = read_notes(units)
     records = [each.to_json() for each in found]
     if json:
         notify_all(notes, terminal)
@@ -197,7 +190,6 @@ def path(
     )
 )
 def energy(
-    context: typer.Context,
     *,
     units: UnitTexts,
     technology: TechnologyNames = None,
@@ -240,7 +232,7 @@ def energy(
 
     operations = read_units(units)
     sources = energies.parse_sources(stream or energies.BUILT_IN, vectors, seed)
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     store = open_cache(not no_cache, terminal)
     technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
     registers = read_registers(pipeline, pe, operations, technologies)
@@ -252,11 +244,11 @@ def energy(
         objective=objective, effort=effort, seed=seed, jobs=jobs, timeout_s=timeout_s,
         with_netlist=True, registers=registers,
     )  # fmt: skip
-    measured = measure_all(operations, technologies, settings, not no_cache, terminal)
+    measured = measure_all(operations, technologies, settings, store, terminal)
     found = energies.measure_all(
         measured, operations, technologies, sources, registers=registers, glitches=glitches
     )
-    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    notes = read_notes(units)
     records = energies.records(found)
     if json:
         notify_all(notes, terminal)
@@ -275,7 +267,6 @@ def energy(
     )
 )
 def calibrate(
-    context: typer.Context,
     *,
     only: Annotated[
         str | None,
@@ -304,16 +295,15 @@ def calibrate(
 
     references = known.chosen(only)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md)
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     settings = Settings(effort=effort, jobs=jobs, timeout_s=timeout_s)
     units = known.units_in(references)
     technologies = open_technologies(units)
+    store = open_cache(not no_cache, terminal)
     measured = [
         made
         for technology in technologies
-        for made in measure_all(
-            units[technology.name], [technology], settings, not no_cache, terminal
-        )
+        for made in measure_all(units[technology.name], [technology], settings, store, terminal)
     ]
     rows = {(made.row.unit, made.row.technology): made.row for made in measured}
     found = known.calibrate(references, rows, {t.name: t for t in technologies})
@@ -335,7 +325,6 @@ def calibrate(
     )
 )
 def ablate(
-    context: typer.Context,
     *,
     unit: Annotated[str, typer.Argument(metavar="UNIT", help="Such as fma:e4m3fn.")],
     objective: ObjectiveName = Objective.AREA,
@@ -356,13 +345,13 @@ def ablate(
 
     operation = parse_unit(unit)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     found = features.variants(operation)
     settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
-    measured = measure_all(
-        [variant.operation for variant in found],
-        open_technologies(DEFAULT_TECHNOLOGIES[:1]), settings, not no_cache, terminal,
-    )  # fmt: skip
+    operations = [variant.operation for variant in found]
+    technologies = open_technologies(DEFAULT_TECHNOLOGIES[:1])
+    store = open_cache(not no_cache, terminal)
+    measured = measure_all(operations, technologies, settings, store, terminal)
     rows = {made.row.unit: made.row for made in measured}
     records = features.records(found, rows)
     notes = [*unit_notes(unit), *features.left_out(operation)]
@@ -383,7 +372,6 @@ def ablate(
     )
 )
 def accumulators(
-    context: typer.Context,
     *,
     operands: Annotated[
         str | None,
@@ -416,14 +404,13 @@ def accumulators(
     formats = matrices.parse_operands(operands)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     check_plot(plot)
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     lines = matrices.expand_matrix(formats)
     settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
     (technology,) = open_technologies(DEFAULT_TECHNOLOGIES[:1])
     failures: dict[str, str] = {}
-    measured = measure_all(
-        units_of(lines), [technology], settings, not no_cache, terminal, failures
-    )
+    store = open_cache(not no_cache, terminal)
+    measured = measure_all(units_of(lines), [technology], settings, store, terminal, failures)
     matrix = matrices.Matrix(formats, lines, {m.row.unit: m.row for m in measured}, failures)
     if json:
         write_json(matrix.records(), terminal)

@@ -56,7 +56,6 @@ app = typer.Typer()
     )
 )
 def sweep(
-    context: typer.Context,
     *,
     what: Annotated[
         str | None,
@@ -131,7 +130,7 @@ def sweep(
     from fmacost.reports.studies import find_grid
     from fmacost.reports.sweep import Sweep, load
 
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, parquet=export_parquet)
     exports += _output_files(output)
     part = None if shard is None else parse_shard(shard)
@@ -194,7 +193,6 @@ def sweep(
     )
 )
 def merge(
-    context: typer.Context,
     *,
     tables: Annotated[list[Path], typer.Argument(metavar="TABLE.json...", help="JSON tables.")],
     json: AsJson = False,
@@ -207,7 +205,7 @@ def merge(
     """Put the tables of shards together: the table that one sweep would have made."""
     from fmacost.reports.merge import merge_tables
 
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, parquet=export_parquet)
     if not exports and not json:
         raise InputError("merge writes what it is asked for: give --json or --export-csv FILE")

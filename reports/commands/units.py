@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fmacost.reports.clocked import check_clock, check_clocks, read_registers
+from fmacost.reports.cache import Cache
+from fmacost.reports.clocked import check_clock, read_registers
 from fmacost.reports.commands.shared import (
+    at_clock,
     check_plot,
     epilog,
     leave,
@@ -16,6 +18,7 @@ from fmacost.reports.commands.shared import (
     open_cache,
     open_technologies,
     read_exports,
+    read_notes,
     read_units,
     show_rows,
     write_exports,
@@ -23,12 +26,7 @@ from fmacost.reports.commands.shared import (
 )
 from fmacost.reports.export import write_output
 from fmacost.reports.interchange.forms import FORMS, check_forms, write_forms
-from fmacost.reports.measure import (
-    Measured,
-    Settings,
-    check_exhaustive,
-    measure_curve,
-)
+from fmacost.reports.measure import Measured, Settings, check_exhaustive, measure_curve
 from fmacost.reports.options import (
     DEFAULT_TECHNOLOGIES,
     AsJson,
@@ -57,7 +55,7 @@ from fmacost.reports.options import (
 )
 from fmacost.reports.terminal import Terminal
 from fmacost.sim.formats import alias_note
-from fmacost.sim.operation import Operation, unit_notes
+from fmacost.sim.operation import Operation
 
 if TYPE_CHECKING:
     from fmacost.hw.technology import Technology
@@ -89,7 +87,6 @@ _SYNTH_COLUMNS = (
     )
 )
 def compare(
-    context: typer.Context,
     *,
     formats: FormatTexts,
     technology: TechnologyNames = None,
@@ -114,18 +111,15 @@ def compare(
     from fmacost.reports.compare import Comparison, expand, explain_names, read_formats, units_of
 
     chosen = read_formats(formats)
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     store = open_cache(not no_cache, terminal)
     technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES, store)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     check_plot(plot)
-    check_clocks(clock_ps, objective, technologies)
+    settings = Settings(objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s)
+    settings = at_clock(settings, clock_ps, technologies)
     lines = expand(chosen)
-    settings = Settings(
-        objective=objective if clock_ps is None else "clock", clock_ps=clock_ps,
-        effort=effort, jobs=jobs, timeout_s=timeout_s,
-    )  # fmt: skip
-    measured = measure_all(units_of(lines), technologies, settings, not no_cache, terminal)
+    measured = measure_all(units_of(lines), technologies, settings, store, terminal)
     rows = {(m.row.unit, m.row.technology): m.row for m in measured}
     comparison = Comparison(chosen, lines, tuple(t.name for t in technologies), rows)
     records = comparison.records()
@@ -161,7 +155,6 @@ def compare(
     )
 )
 def synth(
-    context: typer.Context,
     *,
     units: UnitTexts,
     technology: TechnologyNames = None,
@@ -184,19 +177,18 @@ def synth(
 ) -> None:
     """Synthesise units, check the mapped netlists, print what they cost. Default: cmos."""
     operations = read_units(units)
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     store = open_cache(not no_cache, terminal)
     technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     check_exhaustive(operations if exhaustive else [])
     registers = read_registers(pipeline, pe, operations, technologies)
-    check_clocks(clock_ps, objective, technologies)
     settings = Settings(
-        objective=objective if clock_ps is None else "clock", clock_ps=clock_ps,
-        effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
+        objective=objective, effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
         timeout_s=timeout_s, registers=registers,
     )  # fmt: skip
-    measured = measure_all(operations, technologies, settings, not no_cache, terminal)
+    settings = at_clock(settings, clock_ps, technologies)
+    measured = measure_all(operations, technologies, settings, store, terminal)
     show_rows(measured, units, terminal, as_json=json, is_check=False)
     write_exports(exports, [m.row.to_json() for m in measured])
     leave(measured, terminal)
@@ -211,7 +203,6 @@ def synth(
     )
 )
 def curve(
-    context: typer.Context,
     *,
     units: UnitTexts,
     technology: OneTechnology = DEFAULT_TECHNOLOGIES[0],
@@ -246,18 +237,19 @@ def curve(
 
     operations = read_units(units)
     clocks = [check_clock(each, "--clock") for each in clock or ()]
-    terminal = Terminal(quiet or bool(context.obj))
-    (chosen,) = open_technologies([technology], open_cache(not no_cache, terminal))
+    terminal = Terminal(quiet)
+    store = open_cache(not no_cache, terminal)
+    (chosen,) = open_technologies([technology], store)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     check_plot(plot)
     check_exhaustive(operations if exhaustive else [])
     settings = Settings(
         effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs, timeout_s=timeout_s
     )
-    measured = _measure_curves(operations, chosen, settings, not no_cache, terminal)
+    measured = _measure_curves(operations, chosen, settings, store, terminal)
     made = [curves.make_curve(unit, (m.row for m in points)) for unit, points in measured.items()]
     found = [each for each in made if each is not None]
-    notes = list(dict.fromkeys(note for unit in units for note in unit_notes(unit)))
+    notes = read_notes(units)
     if found:
         clocked = curves.at_clocks(found, clocks or curves.common_clocks(found))
         records = curves.records(found, clocked)
@@ -287,7 +279,6 @@ def curve(
     )
 )
 def verify(
-    context: typer.Context,
     *,
     units: UnitTexts,
     technology: TechnologyNames = None,
@@ -311,17 +302,16 @@ def verify(
     --exhaustive. A mismatch prints the operands with both results and exits with 1.
     """
     operations = read_units(units)
-    terminal = Terminal(quiet or bool(context.obj))
+    terminal = Terminal(quiet)
     store = open_cache(not no_cache, terminal)
     technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     check_exhaustive(operations if exhaustive else [])
     settings = Settings(
         objective=objective, effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs,
-        timeout_s=timeout_s,
-        recheck=True,
+        timeout_s=timeout_s, recheck=True,
     )  # fmt: skip
-    measured = measure_all(operations, technologies, settings, not no_cache, terminal)
+    measured = measure_all(operations, technologies, settings, store, terminal)
     show_rows(measured, units, terminal, as_json=json, is_check=True)
     write_exports(exports, [m.row.to_json() for m in measured])
     leave(measured, terminal)
@@ -338,7 +328,6 @@ def verify(
     + "\n".join(f"  {suffix:<7} {form.text}" for suffix, form in FORMS.items())
 )
 def export(
-    context: typer.Context,
     *,
     unit: Annotated[str, typer.Argument(metavar="UNIT", help="Such as fma:e4m3fn, mul:fp16,rtz.")],
     output: Annotated[
@@ -359,17 +348,17 @@ def export(
 ) -> None:
     """Write one unit and its proven netlist for other tools: Verilog, BLIF, AIGER, SPICE, ..."""
     (operation,) = read_units([unit])
-    terminal = Terminal(quiet or bool(context.obj))
-    technologies = open_technologies([technology], open_cache(not no_cache, terminal))
+    terminal = Terminal(quiet)
+    store = open_cache(not no_cache, terminal)
+    technologies = open_technologies([technology], store)
     registers = read_registers(pipeline, pe, [operation], technologies)
-    check_clocks(clock_ps, objective, technologies)
-    check_forms(output, technologies[0], registers)
     settings = Settings(
-        objective=objective if clock_ps is None else "clock", clock_ps=clock_ps,
-        effort=effort, seed=seed, jobs=jobs, timeout_s=timeout_s,
+        objective=objective, effort=effort, seed=seed, jobs=jobs, timeout_s=timeout_s,
         with_netlist=True, registers=registers,
     )  # fmt: skip
-    (made,) = measure_all([operation], technologies, settings, not no_cache, terminal)
+    settings = at_clock(settings, clock_ps, technologies)
+    check_forms(output, technologies[0], registers)
+    (made,) = measure_all([operation], technologies, settings, store, terminal)
     from fmacost.reports.interchange.design import make_design
 
     assert made.netlist is not None  # it was asked for
@@ -383,13 +372,12 @@ def _measure_curves(
     operations: Sequence[Operation],
     technology: "Technology",
     settings: Settings,
-    use_cache: bool,
+    store: Cache | None,
     terminal: Terminal,
 ) -> dict[str, list[Measured]]:
     """Return the points of each unit, by its name."""
     from fmacost.hw.yosys import YosysError
 
-    store = open_cache(use_cache, terminal)
     found: dict[str, list[Measured]] = {}
     with terminal.progress(len(operations)) as watcher:
         for operation in operations:
