@@ -365,13 +365,14 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_compare_says_table_answer_and_meaning(
     made_up: None, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    plot = tmp_path / "plot.svg"
-    assert run(["compare", "int8", "e4m3", "--plot", str(plot)]) == 0
+    plot, table, again = (str(tmp_path / name) for name in ("plot.svg", "t.json", "again.svg"))
+    assert run(["compare", "int8", "e4m3", "--plot", plot, "--export-json", table]) == 0
     out = capsys.readouterr().out
     assert "fma:e4m3fn+fixed24.18" in out
     assert "times as many" in out
     assert "e4m3fn (given as 'e4m3'): OCP E4M3" in out
-    assert plot.read_bytes().startswith(b"<?xml")
+    assert run(["plot", table, "--kind", "bars", "-o", again]) == 0
+    assert Path(again).read_bytes() == Path(plot).read_bytes()
 
 
 def test_compare_json_has_every_row_with_its_ratio(

@@ -15,8 +15,10 @@ from fmacost.reports.cli import run
 from fmacost.reports.commands import units
 from fmacost.reports.curve import Curve, at_clocks, common_clocks, make_curve, records
 from fmacost.reports.measure import Measured, Settings
-from fmacost.reports.plots.live import draw_curves
+from fmacost.reports.options import PlotKind
+from fmacost.reports.plots.saved import draw_table
 from fmacost.reports.row import Proof, Row
+from fmacost.reports.saved import flatten
 from fmacost.sim.netlist import Netlist
 from tests import fake_hw
 from tests.fake_hw import FakeHardware
@@ -74,16 +76,19 @@ def test_a_clock_that_is_missed_says_by_how_much() -> None:
     assert all(r["clock_ps"] is None for r in made[:-2])
 
 
+def flat(curves: list[Curve]) -> list[dict[str, Any]]:
+    return [line for record in records(curves, []) for line in flatten(record)]
+
+
 def test_the_plot_labels_units_and_axes() -> None:
     pytest.importorskip("matplotlib")
     lines = [line("fma:int2", (1, 90), (2, 50)), line("fma:e1m1f", (3, 120), (5, 40))]
-    picture = draw_curves(lines, ".svg").decode()
+    picture = draw_table(flat(lines), PlotKind.FRONTIER, ".svg").decode()
     for label in ("fma:int2", "fma:e1m1f", "delay, ps", "µm²"):
         assert f"<!-- {label} -->" in picture
-    assert picture == draw_curves(lines, ".svg").decode()
     in_fo4 = make_curve("a", [make_row(delay_fo4=9.0, transistors=10)])
     assert in_fo4 is not None
-    assert "<!-- delay, FO4 -->" in draw_curves([in_fo4], ".svg").decode()
+    assert "<!-- delay, FO4 -->" in draw_table(flat([in_fo4]), PlotKind.FRONTIER, ".svg").decode()
 
 
 # The command, on real netlists

@@ -14,6 +14,7 @@ from fmacost.reports.errors import InputError
 from fmacost.reports.export import EXPORTERS, check_parquet, check_writable, write_output
 from fmacost.reports.measure import Measured, Settings, measure
 from fmacost.reports.metrics import definitions, metric
+from fmacost.reports.options import PlotKind
 from fmacost.reports.row import document
 from fmacost.reports.terminal import Terminal
 from fmacost.sim.operation import Operation, parse_unit, unit_notes
@@ -130,6 +131,18 @@ def check_plot(path: Path | None) -> None:
         from fmacost.reports.plots.style import check_plot
 
         check_plot(path)
+
+
+def write_plot(
+    path: Path | None, records: Iterable[Mapping[str, Any]], kind: PlotKind, **wish: Any
+) -> None:
+    """Draw records if that is wanted: the picture that ``fmacost plot`` makes of their export."""
+    if path is not None:
+        from fmacost.reports.plots.saved import Wish, draw_table
+        from fmacost.reports.saved import flatten
+
+        flat = [line for record in records for line in flatten(record)]
+        write_output(path, draw_table(flat, kind, path.suffix.lower(), Wish(**wish)))
 
 
 def read_units(units: Sequence[str]) -> list[Operation]:

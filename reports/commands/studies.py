@@ -20,6 +20,7 @@ from fmacost.reports.commands.shared import (
     read_units,
     write_exports,
     write_json,
+    write_plot,
 )
 from fmacost.reports.export import write_output
 from fmacost.reports.measure import Settings
@@ -39,6 +40,7 @@ from fmacost.reports.options import (
     ObjectiveName,
     PipelineRanks,
     PlotFile,
+    PlotKind,
     ProcessingElement,
     Quiet,
     TechnologyNames,
@@ -103,10 +105,7 @@ def breakdown(
         terminal.show(stages.breakdown_table(found), "", tables.row_notes(rows, notes))
     for export in exports:
         write_output(export.path, stages.EXPORTERS[export.kind](found))
-    if plot is not None:
-        from fmacost.reports.plots.live import draw_breakdown
-
-        write_output(plot, draw_breakdown(found, plot.suffix.lower()))
+    write_plot(plot, stages.records(found), PlotKind.BARS)
     leave(measured, terminal)
 
 
@@ -423,10 +422,7 @@ def accumulators(
             *(["", published] if published else []),
         )  # fmt: skip
     write_exports(exports, matrix.records())
-    if plot is not None:
-        from fmacost.reports.plots.live import draw_accumulators
-
-        write_output(plot, draw_accumulators(matrix, plot.suffix.lower()))
+    write_plot(plot, matrix.records(), PlotKind.BARS, x="operands", series="accumulator")
     leave(measured, terminal)
     if failures:
         raise typer.Exit(TOOL_FAILED)

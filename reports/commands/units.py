@@ -23,8 +23,8 @@ from fmacost.reports.commands.shared import (
     show_rows,
     write_exports,
     write_json,
+    write_plot,
 )
-from fmacost.reports.export import write_output
 from fmacost.reports.interchange.forms import FORMS, check_forms, write_forms
 from fmacost.reports.measure import Measured, Settings, check_exhaustive, measure_curve
 from fmacost.reports.options import (
@@ -46,6 +46,7 @@ from fmacost.reports.options import (
     OneTechnology,
     PipelineRanks,
     PlotFile,
+    PlotKind,
     ProcessingElement,
     Quiet,
     Seed,
@@ -137,10 +138,7 @@ def compare(
             tables.comparison_notes(comparison, explain_names(formats, chosen), technologies),
         )
     write_exports(exports, records)
-    if plot is not None:
-        from fmacost.reports.plots.live import write_plot
-
-        write_plot(comparison, plot)
+    write_plot(plot, records, PlotKind.BARS)
     leave(measured, terminal)
 
 
@@ -263,10 +261,7 @@ def curve(
                 curves.curve_table(found), "", curves.clock_table(found, clocked), "", text
             )
         write_exports(exports, records)
-        if plot is not None:
-            from fmacost.reports.plots.live import draw_curves
-
-            write_output(plot, draw_curves(found, plot.suffix.lower()))
+        write_plot(plot, records, PlotKind.FRONTIER)
     leave([m for points in measured.values() for m in points], terminal)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fmacost.reports.breakdown import FLATTENED, SUM
+from fmacost.reports.compare import RATIOS
 from fmacost.reports.errors import InputError, printable
 from fmacost.reports.facets import Record, facet
 from fmacost.reports.grid import near
@@ -26,19 +27,18 @@ _LIMIT = "choose some, such as --where kind=fma"
 
 
 def draw_bars(
-    records: Records,
-    field: str,
+    tables: Sequence[tuple[Records, str]],
     suffix: str,
     *,
-    x: str | None = None,
-    series: str | None = None,
+    x: str,
+    series: str,
     base: str | None = None,
 ) -> bytes:
-    """Return a plot file with a panel for each kind of unit, in it groups of bars.
+    """Return a plot file with a row of panels for each kind of unit, in them groups of bars.
 
     Parameters
     ----------
-    field : what their heights are
+    tables : records, and the field that their heights are; each is a column of panels
     x, series : names of ``FACETS``; a group for each value of the first, a bar for the second
     base : one of the series; heights are then ratios to it, in the same group
 
@@ -47,33 +47,43 @@ def draw_bars(
     InputError
         If two rows belong to the same bar, there are too many, or none is the base.
     """
-    if x is None and series is None and any("accumulator" in record for record in records):
-        x, series = "accumulator", "operands"
-    x, series = x or "unit", series or "technology"
-    is_split = not {"unit", "kind"} & {x, series}
-    kinds = list(dict.fromkeys(facet(r, "kind") for r in records)) if is_split else [""]
-    parts = {k: [r for r in records if not k or facet(r, "kind") == k] for k in kinds}
-    groups = {k: _groups(part, field, x, series) for k, part in parts.items()}
-    names = list(
-        dict.fromkeys(name for made in groups.values() for g in made.values() for name in g)
-    )
-    bars = {k: len(made) * len(names) for k, made in groups.items()}
-    if sum(bars.values()) > _MAX_BARS:
-        raise InputError(f"{sum(bars.values())} bars, at most {_MAX_BARS} are drawn: {_LIMIT}")
+    kinds = [""]
+    if not {"unit", "kind"} & {x, series}:
+        kinds = list(dict.fromkeys(facet(r, "kind") for records, _ in tables for r in records))
+    panels = [
+        [
+            _groups([r for r in records if not kind or facet(r, "kind") == kind], field, x, series)
+            for records, field in tables
+        ]
+        for kind in kinds
+    ]
+    groups = [made for row in panels for made in row]
+    names = list(dict.fromkeys(name for made in groups for g in made.values() for name in g))
+    bars = [len(made) * len(names) for made in groups]
+    if sum(bars) > _MAX_BARS:
+        raise InputError(f"{sum(bars)} bars, at most {_MAX_BARS} are drawn: {_LIMIT}")
     if base is not None and base not in names:
         raise InputError(printable(f"no {series} is '{base}'{near(base, names)}"))
 
     def paint(figure: "Figure") -> None:
-        axes = figure.subplots(len(kinds), 1, squeeze=False)[:, 0]
-        for ax, kind in zip(axes, kinds, strict=True):
-            _paint_groups(ax, groups[kind], names, field, base, bars[kind] <= _MAX_LABELLED)
-            ax.set_title(kind)
-        axes[-1].set_xlabel("" if x == "unit" else x)
+        shared = len({field for _, field in tables}) == 1
+        axes = figure.subplots(
+            len(kinds), len(tables), sharey="row" if shared else False, squeeze=False
+        )
+        for kind, row, made in zip(kinds, axes, panels, strict=True):
+            for ax, (records, field), own in zip(row, tables, made, strict=True):
+                _paint_groups(ax, own, names, field, base)
+                technology = facet(records[0], "technology") if len(tables) > 1 else ""
+                ax.set_title(", ".join(filter(None, (kind, technology))))
+                if shared and ax is not row[0]:
+                    ax.set_ylabel("")
+        for ax in axes[-1]:
+            ax.set_xlabel("" if x == "unit" else x)
         if len(names) > 1:
-            handles, labels = axes[0].get_legend_handles_labels()
+            handles, labels = axes[0, 0].get_legend_handles_labels()
             figure.legend(handles, labels, title=series, frameon=False, loc="outside right upper")
 
-    width = min(max(3.0 + 0.3 * max(bars.values()), 5.0), 16.0)
+    width = min(max(1.2 + (1.8 + 0.3 * max(bars)) * len(tables), 5.0), 16.0)
     return render((width, 0.8 + 3.2 * len(kinds)), paint, suffix)
 
 
@@ -91,9 +101,11 @@ def _groups(records: Records, field: str, x: str, series: str) -> dict[str, dict
 
 def _paint_groups(
     ax: "Axes", groups: Mapping[str, Mapping[str, Record]], names: Sequence[str], field: str,
-    base: str | None, is_labelled: bool,
+    base: str | None,
 ) -> None:  # fmt: skip
     width = 0.84 / len(names)
+    is_labelled = len(groups) * len(names) <= _MAX_LABELLED
+    is_turned = len(names) > 2
     for i, name in enumerate(names):
         places, heights, labels = [], [], []
         for j, group in enumerate(groups.values()):
@@ -101,15 +113,24 @@ def _paint_groups(
             if record is None or (base is not None and not group.get(base, {}).get(field)):
                 continue
             height = record[field] if base is None else record[field] / group[base][field]
-            shown = metric(field).show(record[field]) if base is None else show_ratio(height)
+            shown = []
+            if is_labelled:
+                shown.append(
+                    metric(field).show(record[field]) if base is None else show_ratio(height)
+                )
+                ratio = record.get(RATIOS.get(field, ""), 1)
+                if base is None and ratio != 1:
+                    shown.append(show_ratio(ratio))
+            if not is_proven(record):
+                shown.append(NOT_VERIFIED)
             places.append(j + (i - (len(names) - 1) / 2) * width)
             heights.append(height)
-            mark = "" if is_proven(record) else f" {NOT_VERIFIED}"
-            labels.append(f"{shown if is_labelled else ''}{mark}")
+            labels.append((" " if is_turned else "\n").join(shown))
         bars = ax.bar(places, heights, width, label=name, **style(i))
-        ax.bar_label(bars, labels, padding=2, fontsize=7, rotation=90 if len(names) > 2 else 0)
+        ax.bar_label(bars, labels, padding=2, fontsize=7, rotation=90 if is_turned else 0)
     crowded = len(groups) > 8
-    ax.set_xticks(range(len(groups)), list(groups), rotation=90 if crowded else 0)
+    ticks = [name if crowded else name.replace(", ", ",\n") for name in groups]
+    ax.set_xticks(range(len(groups)), ticks, rotation=90 if crowded else 0)
     finish_axes(ax, 0.2)
     heading = metric(field).heading
     if base is None:
@@ -130,7 +151,7 @@ def draw_stages(records: Records, suffix: str, *, is_share: bool = False) -> byt
     """
     units: dict[str, dict[str, Record]] = {}
     for record in records:
-        if "stage" in record and record.get("transistors") is not None:
+        if "stage" in record and record.get("transistors"):
             units.setdefault(record["unit"], {})[record["stage"]] = record
     whole = (SUM, FLATTENED)
     names = [s for s in dict.fromkeys(s for u in units.values() for s in u) if s not in whole]

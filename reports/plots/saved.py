@@ -1,10 +1,10 @@
-"""Plots of saved tables: each is a function of the records of a table and of nothing else."""
+"""From the records of a table to its picture: what ``plot`` draws, and every ``--plot``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fmacost.reports.errors import InputError, printable
-from fmacost.reports.facets import Record
+from fmacost.reports.facets import Record, facet
 from fmacost.reports.grid import near
 from fmacost.reports.metrics import METRICS, Better
 from fmacost.reports.options import PlotKind
@@ -38,7 +38,16 @@ class Wish:
 def _bars(records: Records, wish: Wish, suffix: str) -> bytes:
     if any("stage" in record for record in records):
         return draw_stages(records, suffix, is_share=wish.is_share)
-    return draw_bars(*_with(records, wish), suffix, x=wish.x, series=wish.series, base=wish.base)
+    x, series = wish.x, wish.series
+    if x is None and series is None and any("accumulator" in record for record in records):
+        x, series = "accumulator", "operands"
+    x, series = x or "unit", series or "technology"
+    apart: dict[str, list[Record]] = {}
+    for record in records:
+        technology = "" if "technology" in (x, series) else facet(record, "technology")
+        apart.setdefault(technology, []).append(record)
+    tables = [_with(part, wish) for part in apart.values()]
+    return draw_bars(tables, suffix, x=x, series=series, base=wish.base)
 
 
 def _lines(records: Records, wish: Wish, suffix: str) -> bytes:
