@@ -32,6 +32,7 @@ from fmacost.reports.options import (
     Seed,
     TimeoutSeconds,
 )
+from fmacost.reports.studies import STUDIES, find_grid
 from fmacost.reports.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ app = typer.Typer()
         "fmacost sweep widths --scheduler tcp://node1:8786",
         ("transistors", "area_um2", "delay_fo4", "delay_ps", "verification", "error"),
     )
+    + "\n\n\b\nStudies:\n"
+    + "\n".join(f"  {study.name:<12}  {study.question}" for study in STUDIES.values())
 )
 def sweep(
     *,
@@ -122,12 +125,10 @@ def sweep(
     """Measure a grid of units, technologies and objectives; go on where the last run ended.
 
     Every point is kept in the cache as it is finished. One that fails is a row with its reason;
-    the exit code is then 3. Studies: widths, surface, fp8, accumulators, rounding, technologies,
-    versions.
+    the exit code is then 3.
     """
     from fmacost.reports.grid import expand, expand_units, override, parse_shard
     from fmacost.reports.pool import usable_cores
-    from fmacost.reports.studies import find_grid
     from fmacost.reports.sweep import Sweep, load
 
     terminal = Terminal(quiet)
