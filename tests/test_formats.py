@@ -369,8 +369,8 @@ def test_small_formats_by_hand(name: str, values: list[float]) -> None:
 @given(st.integers(-(2**70), 2**70), st.integers(-150, 100))
 def test_values_are_written_exactly(numerator: int, exponent: int) -> None:
     value = numerator * Fraction(2) ** exponent
-    mantissa, _, power = format_value(value).partition("*2^")
-    assert Fraction(mantissa) * Fraction(2) ** int(power or 0) == value
+    significand, _, power = format_value(value).partition("*2^")
+    assert Fraction(significand) * Fraction(2) ** int(power or 0) == value
 
 
 def test_values_are_written_as_people_write_them() -> None:
