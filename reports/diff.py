@@ -11,7 +11,8 @@ from rich.text import Text
 
 from fmacost.reports.errors import InputError
 from fmacost.reports.metrics import METRICS, Better, Metric
-from fmacost.reports.saved import Record, is_proven
+from fmacost.reports.row import Record, Records
+from fmacost.reports.saved import is_proven
 from fmacost.reports.tables import UNPROVEN, table
 
 # What says which row of one table is the same as one of the other.
@@ -156,9 +157,7 @@ class Difference:
         return f"{text}; {bad:,} regression{'s' * (bad > 1)}." if bad else f"{text}."
 
 
-def compare_tables(
-    old: Sequence[Record], new: Sequence[Record], limits: Sequence[Limit] = ()
-) -> Difference:
+def compare_tables(old: Records, new: Records, limits: Sequence[Limit] = ()) -> Difference:
     """Return what changed from one table to another, in the order of the new one, then what went.
 
     A row that lost its numbers or its proof is a regression if there is any limit at all; one that
@@ -207,7 +206,7 @@ def _known(records: Iterable[Record]) -> list[str]:
     return [name for name in _RANKED if name in present]
 
 
-def _by_key(records: Sequence[Record]) -> dict[tuple[tuple[str, Any], ...], Record]:
+def _by_key(records: Records) -> dict[tuple[tuple[str, Any], ...], Record]:
     """Return records by what they are of; those of one name are numbered, as points of a curve."""
     found: dict[tuple[tuple[str, Any], ...], Record] = {}
     for record in records:

@@ -8,19 +8,18 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fmacost.reports.errors import InputError
 from fmacost.reports.metrics import Better, Metric, flat_metrics, metric
-from fmacost.reports.row import document
+from fmacost.reports.row import Record, Records, document
 
 if TYPE_CHECKING:
     import pandas
 
-Records = Sequence[Mapping[str, Any]]
 
 _PAPER_COLUMNS = (
     "source",
@@ -287,7 +286,7 @@ def _paper_columns(records: Records) -> list[Metric]:
     return [c for c in columns if any(c.value(record) is not None for record in records)]
 
 
-def _plain(column: Metric, record: Mapping[str, Any]) -> object:
+def _plain(column: Metric, record: Record) -> object:
     value = column.value(record)
     return column.show(value) if isinstance(value, Mapping) else value
 

@@ -1,14 +1,13 @@
 """What a row of a table can be grouped by: fields of its own, and parts of its unit's name."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from fmacost.reports.errors import InputError, printable
 from fmacost.reports.grid import near
+from fmacost.reports.row import Record
 from fmacost.sim.formats import FloatFormat, FormatError
 from fmacost.sim.operation import Operation, OperationError, parse_unit
 
-Record = Mapping[str, Any]
 _OWN = ("unit", "technology", "objective", "effort", "accumulator", "stage", "stream")
 
 

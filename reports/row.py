@@ -1,11 +1,15 @@
 """Cost rows: the one record that everything here makes, keeps, shows and exports."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self, TypeVar
 
 _T = TypeVar("_T")
+
+# A row as JSON values, as it is saved (nested) or read back (flat), maybe with fields beside.
+Record = Mapping[str, Any]
+Records = Sequence[Record]
 
 SCHEMA = 1
 METHODS = ("exhaustive", "sampled", "none")

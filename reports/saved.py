@@ -16,9 +16,7 @@ from typing import Any, NoReturn
 from fmacost.reports.breakdown import FLATTENED, SUM
 from fmacost.reports.errors import InputError, printable
 from fmacost.reports.metrics import METRICS, Better
-from fmacost.reports.row import SCHEMA
-
-Record = Mapping[str, Any]
+from fmacost.reports.row import SCHEMA, Record
 
 # Summaries of other fields, and text in flat tables: nothing to read.
 _LEFT_OUT = ("verification", "candidates", "regions", "cell_counts", "versions")

@@ -13,10 +13,10 @@ from typing import Any
 
 from fmacost.reports.errors import InputError, printable
 from fmacost.reports.facets import operation_of
+from fmacost.reports.row import Record
 from fmacost.sim.formats import FixedFormat, FloatFormat
 from fmacost.sim.operation import Kind, Operation
 
-Record = Mapping[str, Any]
 Split = tuple[int, int]  # exponent and fraction bits
 SENSES = ("smallest", "smallest with 2 or more exponent bits", "usual split")
 SMALLEST, FLOATING, USUAL = SENSES

@@ -9,7 +9,7 @@ import pytest
 
 from fmacost.reports.ablate import WHOLE, ablation_table, left_out, records, variants
 from fmacost.reports.cli import run
-from fmacost.reports.commands import studies
+from fmacost.reports.commands import analyses
 from fmacost.reports.measure import Measured
 from fmacost.reports.row import Proof, Row
 from fmacost.reports.terminal import Terminal
@@ -113,7 +113,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
             for op in operations
         ]  # fmt: skip
 
-    monkeypatch.setattr(studies, "measure_all", measure_all)
+    monkeypatch.setattr(analyses, "measure_all", measure_all)
 
 
 def test_the_command_shows_difference_and_verification(

@@ -25,7 +25,7 @@ from fmacost.hw.yosys import YosysError
 from fmacost.reports.breakdown import Breakdown, break_down, breakdown_notes, to_csv, to_markdown
 from fmacost.reports.cache import Cache
 from fmacost.reports.cli import run
-from fmacost.reports.commands import studies
+from fmacost.reports.commands import analyses
 from fmacost.reports.measure import Measured
 from fmacost.reports.row import Proof, Row
 from fmacost.sim.check import verify
@@ -169,7 +169,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         ]
 
     monkeypatch.setattr(hw_breakdown, "stage_transistors", count)
-    monkeypatch.setattr(studies, "measure_all", measure_all)
+    monkeypatch.setattr(analyses, "measure_all", measure_all)
     return asked
 
 

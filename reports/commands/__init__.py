@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import fmacost
-from fmacost.reports.commands import lookups, pages, saved, studies, sweeps, units
+from fmacost.reports.commands import analyses, lookups, pages, saved, sweeps, units
 from fmacost.reports.commands.shared import USAGE, epilog
 from fmacost.reports.options import Quiet
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     epilog=epilog("fmacost compare int8 e4m3fn\nfmacost explain 464 --to e4m3fn\nfmacost doctor"),
 )
 
-for group in (units, studies, sweeps, saved, pages, lookups):
+for group in (units, analyses, sweeps, saved, pages, lookups):
     app.add_typer(group.app)
 
 

@@ -32,7 +32,8 @@ from fmacost.reports.options import (
     TimeoutSeconds,
 )
 from fmacost.reports.path import critical_path
-from fmacost.reports.saved import Record, read_rows, read_table
+from fmacost.reports.row import Records
+from fmacost.reports.saved import read_rows, read_table
 from fmacost.reports.terminal import Terminal
 from fmacost.sim.operation import Operation
 
@@ -107,7 +108,7 @@ def report(
     terminal = Terminal(quiet)
     _make_folder(output)
     measured: list[Measured] = []
-    records: Sequence[Record]
+    records: Records
     if saved:
         records = [record for path in saved for record in read_rows(path)]
     else:
@@ -127,9 +128,7 @@ def report(
     leave(measured, terminal)
 
 
-def _tables(
-    contents: "Contents", by_width: Sequence[Record]
-) -> Iterator[tuple[str, Sequence[Record]]]:
+def _tables(contents: "Contents", by_width: Records) -> Iterator[tuple[str, Records]]:
     """Yield the tables that a page is made from."""
     yield TABLE, contents.records
     yield STAGES, contents.stages

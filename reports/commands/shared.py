@@ -1,7 +1,7 @@
 """What the commands share: from the names a user gave to what is measured, shown and written."""
 
 import json as json_module
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from fmacost.reports.export import EXPORTERS, check_parquet, check_writable, wri
 from fmacost.reports.measure import Measured, Settings, measure
 from fmacost.reports.metrics import definitions, metric
 from fmacost.reports.options import PlotKind
-from fmacost.reports.row import document
+from fmacost.reports.row import Record, Records, document
 from fmacost.reports.terminal import Terminal
 from fmacost.sim.operation import Operation, parse_unit, unit_notes
 
@@ -133,9 +133,7 @@ def check_plot(path: Path | None) -> None:
         check_plot(path)
 
 
-def write_plot(
-    path: Path | None, records: Iterable[Mapping[str, Any]], kind: PlotKind, **wish: Any
-) -> None:
+def write_plot(path: Path | None, records: Iterable[Record], kind: PlotKind, **wish: Any) -> None:
     """Draw records if that is wanted: the picture that ``fmacost plot`` makes of their export."""
     if path is not None:
         from fmacost.reports.plots.saved import Wish, draw_table
@@ -198,7 +196,7 @@ def read_exports(**paths: Path | None) -> list[Export]:
     return exports
 
 
-def write_exports(exports: Iterable[Export], records: Sequence[Mapping[str, Any]]) -> None:
+def write_exports(exports: Iterable[Export], records: Records) -> None:
     """Write records into the files that were wanted."""
     for export in exports:
         write_output(export.path, EXPORTERS[export.kind](records))

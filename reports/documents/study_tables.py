@@ -1,12 +1,13 @@
 """The committed tables of the named studies: what is kept of a sweep, and how it is read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import to_csv
+from fmacost.reports.row import Record
 from fmacost.reports.saved import read_table
 from fmacost.reports.studies import STUDIES
 
@@ -15,8 +16,6 @@ TABLES = (*STUDIES, STAGES)
 # Digests change with every source, the others are long and can be had again.
 _DROPPED = ("digest", "cell_counts", "semantics", "candidates")
 _PROOF = ("method", "vectors", "mismatches")
-
-Record = Mapping[str, Any]
 
 
 def lean_csv(records: Iterable[Record]) -> str:

@@ -1,13 +1,14 @@
 """What the named studies came to, in sentences and tables: functions of the committed tables."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 
 from fmacost.reports.breakdown import COMPLEXITY, FLATTENED, INTEGER_STAGES, INTEGERS, SUM
-from fmacost.reports.documents.study_tables import STAGES, Record, StudyTables
+from fmacost.reports.documents.study_tables import STAGES, StudyTables
 from fmacost.reports.facets import facet, operation_of
 from fmacost.reports.markdown import code, item, prose, table
 from fmacost.reports.metrics import show_count, show_ratio
+from fmacost.reports.row import Records
 from fmacost.reports.studies import ACCUMULATED, MAX_FIXED_WIDTH, MAX_WIDTH
 from fmacost.reports.widths import FLOATING, SMALLEST, USUAL, Panel, Split, panels
 from fmacost.sim.formats import FixedFormat, FloatFormat
@@ -30,7 +31,7 @@ def split_name(split: Split) -> str:
     return f"e{split[0]}m{split[1]}"
 
 
-def proof(rows: Sequence[Record]) -> str:
+def proof(rows: Records) -> str:
     """Return how the rows of a table were verified."""
     exhaustive = sum(row["verification_method"] == "exhaustive" for row in rows)
     sampled = len(rows) - exhaustive

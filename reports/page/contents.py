@@ -8,19 +8,17 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fmacost.reports.breakdown import INTEGER_STAGES, Breakdown
 from fmacost.reports.compare import RATIOS, SAME, Comparison, Line, expand, units_of
 from fmacost.reports.errors import InputError, printable
 from fmacost.reports.metrics import OBJECTIVE_TEXTS, Better, Metric, metric, show_count
-from fmacost.reports.row import Row, RowError
+from fmacost.reports.row import Record, Row, RowError
 from fmacost.reports.tables import verification_note
 from fmacost.reports.widths import Panel, panels
 from fmacost.sim.formats import FormatError
 from fmacost.sim.operation import OperationError, parse_unit
 
-Record = Mapping[str, Any]
 _Key = tuple[str, str, str, str, float | None, str]
 
 # What an integer unit does too; all else is what makes a float of it.

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 from fmacost.reports.breakdown import FLATTENED, SUM
 from fmacost.reports.compare import RATIOS
 from fmacost.reports.errors import InputError, printable
-from fmacost.reports.facets import Record, facet
+from fmacost.reports.facets import facet
 from fmacost.reports.grid import near
 from fmacost.reports.metrics import metric, show_ratio
 from fmacost.reports.plots.style import BOX, NOT_VERIFIED, finish_axes, render, style
+from fmacost.reports.row import Record, Records
 from fmacost.reports.saved import is_proven
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Records = Sequence[Record]
 
 _MAX_BARS = 400
 _MAX_LABELLED = 40  # bars in one panel that have room for their value

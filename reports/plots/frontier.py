@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fmacost.reports.errors import InputError
-from fmacost.reports.facets import Record, facet
+from fmacost.reports.facets import facet
 from fmacost.reports.metrics import metric
 from fmacost.reports.plots.style import MARKERS, STYLES, finish_axes, logarithmic, render
+from fmacost.reports.row import Records
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +16,7 @@ _MAX_LINES = 24
 _TICKS = (1, 1.5, 2, 3, 5, 7)
 
 
-def draw_frontier(records: Sequence[Record], field: str, suffix: str) -> bytes:
+def draw_frontier(records: Records, field: str, suffix: str) -> bytes:
     """Return a plot file with a line of points for each unit and technology.
 
     A line has those points alone that no other of its unit beats in both. Rows at a clock, which

@@ -1,15 +1,14 @@
 """The plane of exponent and fraction bits, its colours the cost of every float."""
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fmacost.reports.errors import InputError
-from fmacost.reports.facets import Record
 from fmacost.reports.metrics import metric
 from fmacost.reports.plots.style import logarithmic, render
+from fmacost.reports.row import Records
 from fmacost.reports.widths import Panel, panels
 from fmacost.sim.formats import FloatFormat, standard_formats
 
@@ -27,7 +26,7 @@ _NAMES = {  # one of those with the same split, without its special values
 _COLOURS = "cividis"  # one way from dark to light for all eyes, and in grey
 
 
-def draw_heatmap(records: Sequence[Record], field: str, suffix: str) -> bytes:
+def draw_heatmap(records: Records, field: str, suffix: str) -> bytes:
     """Return a plot file with a plane for each kind of unit.
 
     Lines join floats of as many bits; the splits of standard formats are framed.

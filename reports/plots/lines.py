@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fmacost.reports.errors import InputError
-from fmacost.reports.facets import Record
 from fmacost.reports.metrics import metric
 from fmacost.reports.plots.style import (
     MARKERS,
@@ -14,6 +13,7 @@ from fmacost.reports.plots.style import (
     logarithmic,
     render,
 )
+from fmacost.reports.row import Records
 from fmacost.reports.widths import FLOATING, SMALLEST, USUAL, Panel, panels
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _SENSES = {  # colour, marker, size of the marker: where lines meet, all are see
 _SHORT = {USUAL: "usual split", FLOATING: "smallest, E ≥ 2", SMALLEST: "smallest"}
 
 
-def draw_lines(records: Sequence[Record], field: str, suffix: str) -> bytes:
+def draw_lines(records: Records, field: str, suffix: str) -> bytes:
     """Return a plot file: for each kind of unit the costs by width, below the ratios to integers.
 
     The grey band has all splits of a width.

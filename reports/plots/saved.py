@@ -1,10 +1,10 @@
 """From the records of a table to its picture: what ``plot`` draws, and every ``--plot``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fmacost.reports.errors import InputError, printable
-from fmacost.reports.facets import Record, facet
+from fmacost.reports.facets import facet
 from fmacost.reports.grid import near
 from fmacost.reports.metrics import METRICS, Better
 from fmacost.reports.options import PlotKind
@@ -12,8 +12,7 @@ from fmacost.reports.plots.bars import draw_bars, draw_energies, draw_stages
 from fmacost.reports.plots.frontier import draw_frontier
 from fmacost.reports.plots.heatmap import draw_heatmap
 from fmacost.reports.plots.lines import draw_lines
-
-Records = Sequence[Record]
+from fmacost.reports.row import Record, Records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
