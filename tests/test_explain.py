@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fmacost.reports.exact import Value, parse_value
 from fmacost.reports.explain import (
     Explanation,
-    Value,
     explain_conversion,
     explain_operation,
     explain_value,
     parse_code,
-    parse_value,
     split_bits,
 )
 from fmacost.sim.codec import decode
