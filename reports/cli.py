@@ -88,7 +88,7 @@ def _explain(error: Exception) -> tuple[str, int]:
 
 
 def _usage(error: Exception) -> str:
-    text = getattr(error, "format_message", lambda: str(error))()
+    text = getattr(error, "format_message", lambda: str(error))().replace(": Value error, ", ": ")
     context = getattr(error, "ctx", None)
     command = getattr(context, "command_path", "fmacost")
     return f"{text.rstrip('.')}; '{command} --help' explains"

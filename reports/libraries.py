@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmacost.reports.cache import Cache
-from fmacost.reports.errors import InputError
+from fmacost.reports.errors import InputError, printable
 from fmacost.reports.measure import source_digest
 
 if TYPE_CHECKING:
@@ -117,6 +117,10 @@ def _read(paths: Sequence[Path], store: Cache | None) -> "Technology":
     from fmacost.hw.technology import TechnologyError
     from fmacost.hw.technology_json import technology_from_json, technology_to_json
 
+    for path in paths:
+        if path.is_fifo() or path.is_char_device() or path.is_socket():  # has no end, or is gone
+            name = printable(str(path))
+            raise InputError(f"{name} is a pipe or a device; expected a Liberty file")
     key = None if store is None else _key(paths)
     if store is not None and key is not None and (kept := store.load("libraries", key)) is not None:
         try:

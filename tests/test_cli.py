@@ -139,7 +139,7 @@ BAD = [
     (["synth", "fam:e4m3fn"], "unknown operation 'fam'"),
     (["synth", "e4m3fn"], "'e4m3fn' is no unit"),
     (["synth"], "Missing argument"),
-    (["synth", "fma:int2", "--effort", "heroic"], "effort"),
+    (["synth", "fma:int2", "--effort", "heroic"], "'--effort': 'heroic' is not one of"),
     (["synth", "fma:int2", "--jobs", "0"], "jobs"),
     (["synth", "fma:int2", "--timeout", "soon"], "timeout"),
     (["synth", "fma:int2", "--frob"], "No such option: --frob"),

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -218,11 +219,18 @@ def test_a_damaged_library_is_listed_with_its_reason(
         ("none.lib", LibertyError, "none.lib: cannot be read: No such file"),
         ("../none", LibertyError, "none: cannot be read: No such file"),
         ("/", LibertyError, "cannot be read"),
+        ("/dev/zero", InputError, "/dev/zero is a pipe or a device; expected a Liberty file"),
     ],
 )
 def test_what_is_not_there(text: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         open_technology(text, None)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "toy.lib")
+    with pytest.raises(InputError, match=r"toy\.lib is a pipe or a device"):
+        open_technology(str(tmp_path / "toy.lib"), None)
 
 
 def synth(path: Path | str, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, Any]:
