@@ -250,6 +250,9 @@ def _stack(
         if is_share:
             scaled = [value / (total or 1) for value, total in zip(values, totals, strict=True)]
         bars = ax.bar(range(len(scaled)), scaled, 0.6, bottoms, label=name, **style(i))
+        for bar in bars:
+            if not bar.get_height():  # of nothing, at the top: it would leave no room above
+                bar.sticky_edges.y.clear()
         bottoms = [low + height for low, height in zip(bottoms, scaled, strict=True)]
         show = "{:.0%}".format if is_share else metric(field).show
         labels = [show(height) if height > highest / 40 else "" for height in scaled]
