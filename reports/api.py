@@ -215,8 +215,6 @@ def sweep(
 ) -> Table:
     """Measure a grid in processes of this machine; what is known is not measured again.
 
-    A script calls it under ``if __name__ == "__main__":``, since the processes import the script.
-
     Parameters
     ----------
     units : patterns such as ``"fma:int{2..8}"``

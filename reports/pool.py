@@ -8,13 +8,14 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import NoReturn, Protocol
 
 from fmacost.reports.task import Outcome, Task, maker, run_task, warm_up
@@ -130,7 +131,7 @@ def _start() -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(theirs,), daemon=True)
-    with _without_interrupts():
+    with _without_interrupts(), _without_script():
         process.start()
     theirs.close()
     return _Worker(process, ours)
@@ -147,6 +148,17 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _without_script() -> Iterator[None]:
+    """Let what is started here not import the script that runs: it may be no file, or measure."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def serve(connection: Connection) -> None:

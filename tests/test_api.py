@@ -168,6 +168,13 @@ def test_the_package_imports_nothing_before_it_is_asked() -> None:
 
 
 @pytest.mark.slow
-def test_a_sweep_in_processes() -> None:
-    table = fmacost.sweep("mul:int{1..2}", effort="quick", workers=1)
-    assert [row.verification.method for row in table] == ["exhaustive", "exhaustive"]
+def test_a_script_needs_neither_a_guard_nor_a_file() -> None:
+    code = (
+        "import fmacost\n"
+        "table = fmacost.sweep('mul:int{1..2}', effort='quick', workers=1)\n"
+        "print([row.verification.method for row in table])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-"], input=code, check=False, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("['exhaustive', 'exhaustive']\n", "")
