@@ -166,7 +166,7 @@ def check_streams(operation: Operation, made: Clocked, registers: Registers, see
 
 
 def replay_stream(
-    netlist: Netlist, registers: Registers, stream: Stream, *, glitches: bool
+    netlist: Netlist, registers: Registers, stream: Stream, *, glitches: bool = False
 ) -> Activity:
     """Count what changes in a clocked unit that takes an operation of a stream in each cycle.
 

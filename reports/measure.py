@@ -19,7 +19,7 @@ import fmacost
 import fmacost.hw
 import fmacost.sim
 from fmacost.reports.cache import Cache, digest_of
-from fmacost.reports.clocked import Clocked, Registers, check_streams, clocked
+from fmacost.reports.clocked import Clocked, Registers, check_streams, clocked, replay_stream
 from fmacost.reports.errors import InputError
 from fmacost.reports.row import SCHEMA, Proof, Row, RowError, Spread, read_spread
 from fmacost.sim.netlist import Netlist, NetlistError
@@ -144,7 +144,7 @@ def measure(
     )
     if made is not None and settings.registers is not None:
         proof, counterexample = _with_streams(operation, made, settings, proof, counterexample)
-    row = _row(operation, technology, built, made, proof, key)
+    row = _row(operation, technology, built, made, proof, key, settings.registers)
     if store is not None and proof.is_proven and not built.left_out:
         if is_new:
             _store_built(store, build_key, [built])
@@ -555,16 +555,16 @@ def _row(
     made: Clocked | None,
     proof: Proof,
     key: Mapping[str, Any],
+    registers: Registers | None = None,
 ) -> Row:
     from fmacost.hw.static_timing import delay_ps
     from fmacost.hw.timing import delay_fo4
 
     netlist = made.netlist if made else built.netlist
-    registers = f", {key['registers']}" if made else ""
     logic = built.netlist
     in_fo4 = delay_fo4(logic, technology) if technology.has_delays else None
     in_ps = delay_ps(logic, technology) if technology.characterisation else None
-    spent = None if made else _energy_fj(operation, technology, logic)
+    spent = _energy_fj(operation, technology, netlist, registers)
     clock_ps = key.get("clock_ps")
     cycle_ps = made.period_ps if made else in_ps
     slack_ps = None if clock_ps is None or cycle_ps is None else clock_ps - cycle_ps
@@ -574,7 +574,9 @@ def _row(
         objective=key["objective"],
         effort=key["effort"],
         recipe=built.recipe,
-        architecture=f"{built.architecture}{registers}",
+        architecture=built.architecture
+        if registers is None
+        else f"{built.architecture}, {registers}",
         cells=len(netlist.cells),
         transistors=technology.transistor_count(netlist) if technology.transistors else None,
         area_um2=technology.area(netlist),
@@ -596,16 +598,22 @@ def _row(
     )
 
 
-def _energy_fj(operation: Operation, technology: Technology, netlist: Netlist) -> float | None:
-    """Return the mean energy of an operation on uniform codes; None if it is not known."""
+def _energy_fj(
+    operation: Operation, technology: Technology, netlist: Netlist, registers: Registers | None
+) -> float | None:
+    """Return the mean energy of an operation on uniform codes; None if it is not known.
+
+    Nor is it of a processing element: sums of uniform codes soon change no more.
+    """
     from fmacost.hw.power import energy_fj
     from fmacost.hw.technology import TechnologyError
     from fmacost.sim.activity import replay
     from fmacost.sim.streams import make_stream
 
-    if technology.characterisation is None:
+    if technology.characterisation is None or (registers and registers.ranks is None):
         return None
-    activity = replay(netlist, make_stream("uniform", operation, ENERGY_VECTORS))
+    stream = make_stream("uniform", operation, ENERGY_VECTORS)
+    activity = replay_stream(netlist, registers, stream) if registers else replay(netlist, stream)
     try:
         return energy_fj(netlist, technology, activity.toggles).per(activity.steps).total
     except TechnologyError:  # a library may state delays alone

@@ -282,8 +282,8 @@ METRICS: tuple[Metric, ...] = (
         "energy_fj",
         "fJ",
         "fJ",
-        "energy an operation, all parts together; where no stream is named: of uniform codes, "
-        "without glitches",
+        "energy an operation, all parts together, registers and clock of a pipeline too; where no "
+        "stream is named: of uniform codes, without glitches",
         show_amount,
     ),
     _quantity(

@@ -57,6 +57,23 @@ def test_pipelines_of_a_unit(unit: str, hardware: FakeHardware, capsys: Capture)
     assert hardware.calls == 1  # one netlist for all of them
 
 
+def test_a_pipeline_pays_for_its_registers(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row has what ``energy`` says of the same stream; sums of uniform codes say nothing."""
+    monkeypatch.setenv("FMACOST_CACHE_DIR", str(tmp_path / "cache"))
+    usual = ("mul:int2", "-t", "nangate45", "--effort", "quick")
+    energies = [row(capsys, *usual, "--pipeline", str(ranks))["energy_fj"] for ranks in range(3)]
+    assert row(capsys, *usual)["energy_fj"] < energies[1] < energies[2]
+    assert run(["energy", *usual, "--pipeline", "2", "--stream", "uniform", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["rows"]
+    assert found["energy_fj"] == energies[2]
+    assert found["clock_energy_fj"] > 0
+    element = row(capsys, "fma:int2+int4", *usual[1:], "--pe")
+    assert element["energy_fj"] is None
+    assert element["leakage_nw"] > 0
+
+
 def test_row_and_netlist_come_from_the_cache(
     hardware: FakeHardware, capsys: Capture, tmp_path: Path
 ) -> None:
