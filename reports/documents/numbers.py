@@ -450,11 +450,11 @@ def _registers(rows: Rows) -> str:
         for unit, registers in cases:
             row = rows(unit, technology, registers=registers)
             clock = _texts(row, "period_fo4", "period_ps", "flip_flops", "latency_cycles")
-            size = [*_texts(row, "transistors", "area_um2"), *_texts(row, "verification")]
+            size = _texts(row, "transistors", "area_um2", "energy_fj", "verification")
             body.append([_code(technology), _code(unit), str(registers), *clock, *size])
     headings = ["technology", "unit", "registers", "period FO4", "period ps", "flip-flops"]
-    headings += ["latency", "transistors", "µm²", "verified"]
-    return _table(headings, body, numbers=range(3, 9))
+    headings += ["latency", "transistors", "µm²", "fJ", "verified"]
+    return _table(headings, body, numbers=range(3, 10))
 
 
 def _max_table(rows: Rows, technology: str, units: Sequence[str]) -> str:
