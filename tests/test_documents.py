@@ -136,6 +136,34 @@ def test_kept_rows_are_proven_and_each_is_used(name: str) -> None:
     assert rows.known == kept
 
 
+@pytest.mark.parametrize(
+    ("unit", "technology", "normal", "largest"),
+    [
+        ("fma:e4m3fn", "cmos", 2279, 2150),
+        ("fma:e5m2", "cmos", 2130, 2050),
+        ("fma:int8+int32", "cmos", 2110, 2110),
+        ("mul:int8", "cmos", 1360, 1360),
+        ("mul:e4m3fn", "cmos", 821, 800),
+        ("fma:e4m3fn", "nangate45", 402, 400),
+        ("fma:e5m2", "nangate45", 380, 340),
+        ("fma:int8+int32", "nangate45", 365, 360),
+    ],
+)
+def test_kept_sizes_stay_small(unit: str, technology: str, normal: float, largest: float) -> None:
+    """What others cite does not grow: at effort normal, and at max, by the kept rows."""
+    sizes = kept_rows(ROWS, MAX_ROWS)
+    assert sizes(unit, technology).size <= normal
+    assert sizes(unit, technology, effort="max").size <= largest
+
+
+def test_the_delay_objective_pays() -> None:
+    rows = kept_rows(ROWS)
+    small, fast = (rows("fma:e4m3fn", objective=o).delay_fo4 for o in ("area", "delay"))
+    assert small is not None
+    assert fast is not None
+    assert fast <= 0.6 * small
+
+
 def test_a_row_that_moved_is_named() -> None:
     kept = read_kept(ROOT / "docs" / ROWS)
     key, row = next(iter(kept.items()))
