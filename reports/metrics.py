@@ -343,7 +343,7 @@ METRICS: tuple[Metric, ...] = (
         "nW leakage",
         "nW",
         "leakage of all mapped cells, the mean over the states of their inputs",
-        "{:,.4g}".format,
+        show_number,
     ),
     _quantity("theirs", "theirs", "as counted_in says", "the figure of the source", show_number),
     _quantity(

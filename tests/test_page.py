@@ -123,6 +123,50 @@ def test_paths_join_the_row_that_they_are_of() -> None:
     assert make_contents([*contents.records, *contents.paths]) == contents
 
 
+def test_energies_join_the_row_that_they_are_of() -> None:
+    rows = [make_row(unit, energy_fj=9.0).to_json() for unit in ("mul:int2", "mul:e1m0f")]
+    streams = [
+        {**row, "stream": stream, "energy_fj": energy}
+        for stream, energies in {"uniform": (2.0, 3.0), "gaussian": (4.0, 1.0)}.items()
+        for row, energy in zip(rows, energies, strict=True)
+    ]
+    contents = make_contents([*rows, *streams])
+    assert contents.records == rows
+    (titled,) = contents.beside
+    assert [heading.text for heading in titled.table.headings] == [
+        "unit", "uniform, fJ", "/ mul:int2", "gaussian, fJ", "/ mul:int2",
+    ]  # fmt: skip
+    assert [[cell.text for cell in entry.cells] for entry in titled.table.entries] == [
+        ["mul:int2", "2", "", "4", ""], ["mul:e1m0f", "3", "1.50×", "1", "0.25×"],
+    ]  # fmt: skip
+    assert make_contents([*contents.records, *contents.energies]) == contents
+    (alone,) = make_contents(streams[:1]).rows
+    assert alone.energy_fj is None
+    with pytest.raises(InputError, match="a stream must have a name and energy_fj"):
+        make_contents([{**rows[0], "energy_fj": None, "stream": "uniform"}])
+
+
+def test_curves_are_compared_at_equal_clocks() -> None:
+    points = {"mul:int2": [(10, 8.0), (20, 4.0)], "mul:e1m0f": [(30, 16.0), (60, 8.0)]}
+    rows = [make_row(unit) for unit in points]
+    rows += [
+        make_row(unit, objective="curve", transistors=size, delay_fo4=delay, digest=f"{i}" * 64)
+        for unit, found in points.items()
+        for i, (size, delay) in enumerate(found)
+    ]
+    contents = make_contents(row.to_json() for row in rows)
+    (titled,) = contents.beside
+    assert [[cell.text for cell in entry.cells] for entry in titled.table.entries] == [
+        ["8.0", "mul:int2", "10", "", "8.0", "+0.0"],
+            ["", "mul:e1m0f", "60", "6.00×", "8.0", "+0.0"],
+        ["11.4", "mul:int2", "10", "", "8.0", "+3.4"],
+            ["", "mul:e1m0f", "60", "6.00×", "8.0", "+3.4"],
+        ["16.0", "mul:int2", "10", "", "8.0", "+8.0"],
+            ["", "mul:e1m0f", "30", "3.00×", "16.0", "+0.0"],
+    ]  # fmt: skip
+    assert [len(unit.made) for unit in contents.units] == [1, 1]
+
+
 def test_widths_are_put_side_by_side() -> None:
     sizes = {"fma:int2": 10, "fma:e1m0f": 20, "fma:int3": 30, "fma:e1m1f": 90, "fma:int4": 5}
     table = [{"unit": unit, "transistors": size} for unit, size in sizes.items()]
@@ -244,6 +288,7 @@ def test_the_command_measures_what_it_is_asked_for(
     [
         ([], "report needs either units or formats, or saved tables"),
         (["int8", "--from", "x.json"], "report needs either units or formats, or saved tables"),
+        (["--curve", "--from", "x.json"], "--curve measures, --from does not"),
         (["int8"], "compare needs two or more different formats"),
         (["fma:int8", "e4m3fn"], "e4m3fn"),
         (["--from", "missing.json"], "cannot read missing.json"),

@@ -12,6 +12,7 @@ from fmacost.reports.commands.shared import (
     epilog,
     leave,
     measure_all,
+    measure_curves,
     open_cache,
     open_technologies,
     read_units,
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
     from fmacost.reports.page.contents import Contents
 
 PAGE, TABLE = "index.html", "table"
-STAGES, PATHS, WIDTHS = "stages", "paths", "widths"
+STAGES, PATHS, ENERGIES, WIDTHS = "stages", "paths", "energies", "widths"
+_VECTORS = 10_000  # of each stream of operands
 
 app = typer.Typer()
 
@@ -50,7 +52,7 @@ app = typer.Typer()
 @app.command(
     epilog=epilog(
         "fmacost report int8 e4m3fn -o report\n"
-        "fmacost report fma:int8+int32 fma:e4m3fn+fp32 -t nangate45 -o report\n"
+        "fmacost report fma:int8+int32 fma:e4m3fn+fp32 -t nangate45 --curve -o report\n"
         "fmacost report --from table.json --from stages.json -o report"
     )
 )
@@ -84,6 +86,12 @@ def report(
             show_default=False,
         ),
     ] = None,
+    curve: Annotated[
+        bool,
+        typer.Option(
+            "--curve", help="Show size against delay as curves too: minutes, as 'curve' takes."
+        ),
+    ] = False,
     technology: TechnologyNames = None,
     objective: ObjectiveName = Objective.AREA,
     effort: EffortName = Effort.NORMAL,
@@ -95,7 +103,7 @@ def report(
     """Write one HTML page, and the tables that it is made from; print where it is.
 
     The page needs nothing else: it works from disk and asks nothing of the network. Tables of
-    compare, synth, sweep, curve and breakdown may be saved ones.
+    compare, synth, sweep, curve, breakdown, path and energy may be saved ones.
     """
     from fmacost.reports.page.charts import check_charts, draw_charts
     from fmacost.reports.page.contents import make_contents
@@ -103,6 +111,8 @@ def report(
 
     if bool(what) == bool(saved):
         raise InputError("report needs either units or formats, or saved tables by --from")
+    if saved and curve:
+        raise InputError("--curve measures, --from does not: give a table of 'curve' by --from")
     check_charts()
     by_width = [] if widths is None else read_table(widths)
     terminal = Terminal(quiet)
@@ -116,7 +126,7 @@ def report(
             objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s, with_netlist=True
         )
         store = open_cache(not no_cache, terminal)
-        measured, records = _measure(what or [], technology, settings, store, terminal)
+        measured, records = _measure(what or [], technology, settings, store, terminal, curve)
     contents = make_contents(records, by_width)
     page = to_html(contents, draw_charts(contents))
     for name, rows in _tables(contents, by_width):
@@ -133,6 +143,7 @@ def _tables(contents: "Contents", by_width: Records) -> Iterator[tuple[str, Reco
     yield TABLE, contents.records
     yield STAGES, contents.stages
     yield PATHS, contents.paths
+    yield ENERGIES, contents.energies
     yield WIDTHS, by_width
 
 
@@ -142,7 +153,7 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make folder {folder}: {error.strerror or error}") from None
-    tables = (f"{name}.json" for name in (TABLE, STAGES, PATHS, WIDTHS))
+    tables = (f"{name}.json" for name in (TABLE, STAGES, PATHS, ENERGIES, WIDTHS))
     for name in (PAGE, f"{TABLE}.csv", *tables):
         check_writable(folder / name)
 
@@ -153,8 +164,14 @@ def _measure(
     settings: Settings,
     store: Cache | None,
     terminal: Terminal,
+    has_curves: bool,
 ) -> tuple[list[Measured], list[dict[str, Any]]]:
-    """Return what was measured, its rows, and in the first technology stages and paths of it."""
+    """Return what was measured, and its rows.
+
+    Among them are stages and paths in the first technology, energies of streams where a technology
+    has energies, and if wanted the points of curves where one has delays.
+    """
+    from fmacost.reports import energy as energies
     from fmacost.reports.compare import Comparison, expand, read_formats, units_of
 
     formats = () if any(":" in text for text in texts) else read_formats(texts)
@@ -177,6 +194,16 @@ def _measure(
             operation = of_units[made.row.unit]
             records += _look_into(operation, technologies[0], made, store, settings.timeout_s)
             watcher.finish(None)
+    spending = [t for t in technologies if t.characterisation is not None]
+    sources = energies.parse_sources(energies.BUILT_IN, _VECTORS, settings.seed)
+    records += energies.records(
+        energies.measure_all(measured, operations, spending, sources, glitches=False)
+    )
+    for technology in technologies if has_curves else ():
+        if technology.has_delays:
+            curves = measure_curves(operations, technology, settings, store, terminal)
+            measured += [point for points in curves.values() for point in points]
+            records += [point.row.to_json() for points in curves.values() for point in points]
     return measured, records
 
 

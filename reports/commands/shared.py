@@ -12,7 +12,7 @@ from fmacost.reports.cache import Cache, cache_folder
 from fmacost.reports.clocked import check_clocks
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import EXPORTERS, check_parquet, check_writable, write_output
-from fmacost.reports.measure import Measured, Settings, measure
+from fmacost.reports.measure import Measured, Settings, measure, measure_curve
 from fmacost.reports.metrics import definitions, metric
 from fmacost.reports.options import PlotKind
 from fmacost.reports.row import Record, Records, document
@@ -211,3 +211,29 @@ def notify_all(notes: Iterable[str], terminal: Terminal) -> None:
 def write_json(records: list[dict[str, Any]], terminal: Terminal) -> None:
     """Write one JSON document to stdout."""
     terminal.write(json_module.dumps(document(records), indent=2) + "\n")
+
+
+def measure_curves(
+    operations: Sequence[Operation],
+    technology: "Technology",
+    settings: Settings,
+    store: Cache | None,
+    terminal: Terminal,
+) -> dict[str, list[Measured]]:
+    """Return the points of each unit, by its name."""
+    from fmacost.hw.yosys import YosysError
+
+    found: dict[str, list[Measured]] = {}
+    with terminal.progress(len(operations)) as watcher:
+        for operation in operations:
+            name = f"{operation} in {technology.name}"
+            watcher.begin(name)
+            try:
+                points = measure_curve(operation, technology, settings, store, watcher)
+            except YosysError as error:
+                raise YosysError(f"{name}: {error}") from error
+            last = points[-1]
+            notice = f"{name}: {len(points)} points in {last.seconds:.2f} s"
+            watcher.finish(None if last.is_cached else notice)
+            found[str(operation)] = points
+    return found

@@ -1,12 +1,10 @@
 """The commands that make units: what they cost, how fast they get, whether they are right."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from fmacost.reports.cache import Cache
 from fmacost.reports.clocked import check_clock, read_registers
 from fmacost.reports.commands.shared import (
     at_clock,
@@ -14,6 +12,7 @@ from fmacost.reports.commands.shared import (
     epilog,
     leave,
     measure_all,
+    measure_curves,
     notify_all,
     open_cache,
     open_technologies,
@@ -26,7 +25,7 @@ from fmacost.reports.commands.shared import (
     write_plot,
 )
 from fmacost.reports.interchange.forms import FORMS, check_forms, write_forms
-from fmacost.reports.measure import Measured, Settings, check_exhaustive, measure_curve
+from fmacost.reports.measure import Settings, check_exhaustive
 from fmacost.reports.options import (
     DEFAULT_TECHNOLOGIES,
     AsJson,
@@ -56,11 +55,6 @@ from fmacost.reports.options import (
 )
 from fmacost.reports.terminal import Terminal
 from fmacost.sim.formats import alias_note
-from fmacost.sim.operation import Operation
-
-if TYPE_CHECKING:
-    from fmacost.hw.technology import Technology
-
 
 app = typer.Typer()
 
@@ -244,7 +238,7 @@ def curve(
     settings = Settings(
         effort=effort, exhaustive=exhaustive, seed=seed, jobs=jobs, timeout_s=timeout_s
     )
-    measured = _measure_curves(operations, chosen, settings, store, terminal)
+    measured = measure_curves(operations, chosen, settings, store, terminal)
     made = [curves.make_curve(unit, (m.row for m in points)) for unit, points in measured.items()]
     found = [each for each in made if each is not None]
     notes = read_notes(units)
@@ -361,29 +355,3 @@ def export(
         output, make_design(operation, technologies[0], registers, made.row, made.netlist, seed)
     )
     leave([made], terminal)
-
-
-def _measure_curves(
-    operations: Sequence[Operation],
-    technology: "Technology",
-    settings: Settings,
-    store: Cache | None,
-    terminal: Terminal,
-) -> dict[str, list[Measured]]:
-    """Return the points of each unit, by its name."""
-    from fmacost.hw.yosys import YosysError
-
-    found: dict[str, list[Measured]] = {}
-    with terminal.progress(len(operations)) as watcher:
-        for operation in operations:
-            name = f"{operation} in {technology.name}"
-            watcher.begin(name)
-            try:
-                points = measure_curve(operation, technology, settings, store, watcher)
-            except YosysError as error:
-                raise YosysError(f"{name}: {error}") from error
-            last = points[-1]
-            notice = f"{name}: {len(points)} points in {last.seconds:.2f} s"
-            watcher.finish(None if last.is_cached else notice)
-            found[str(operation)] = points
-    return found

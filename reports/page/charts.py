@@ -8,7 +8,7 @@ keyboard reaches: it sets ``hidden``, the list of the series that are not shown.
 import importlib.util
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +17,7 @@ from fmacost.reports.compare import Comparison
 from fmacost.reports.curve import delay, delay_metric
 from fmacost.reports.errors import InputError
 from fmacost.reports.metrics import metric, show_count
-from fmacost.reports.page.contents import ARITHMETIC, Contents, show_times, slug
+from fmacost.reports.page.contents import ARITHMETIC, Contents, energy_field, show_times, slug
 from fmacost.reports.row import Row
 from fmacost.reports.widths import FLOATING, SMALLEST, USUAL, Panel
 
@@ -258,7 +258,9 @@ def _ratios(comparison: Comparison) -> Iterator[Chart]:
     names = list(dict.fromkeys(v["series"] for v in values))
     if not values:
         return
-    series = [Series(name, _other(i)) for i, name in enumerate(names)]
+    # formats have their colours everywhere, technologies have others
+    first_colour = 1 if len(comparison.technologies) == 1 else len(comparison.formats)
+    series = [Series(name, _side(i + first_colour)) for i, name in enumerate(names)]
     over = others[0][1].name if len(others) == 1 else "each format"
     yield _chart(
         "ratios", "sizes", f"Size of {over} over {first}",
@@ -419,9 +421,12 @@ def _delays(contents: Contents, technology: str) -> Iterator[Chart]:
         return
     slowness, size = delay_metric(rows[0]), rows[0].size_metric
     sides = _sides(contents)
+    curved = {row.unit for row in rows if row.objective == "curve"}
+    named: set[str] = set()
     values: Values = [
         {
             "unit": row.unit, "series": sides.get(row.unit, row.unit), "delay": delay(row),
+            "name": _once(row, curved, named),
             "size": row.size, "label": metric(size).show(row.size),
             "slow": f"{metric(slowness).show(delay(row))} {metric(slowness).heading}",
             "is_curve": row.objective == "curve", **_tip(row),
@@ -440,10 +445,18 @@ def _delays(contents: Contents, technology: str) -> Iterator[Chart]:
     heading = _title(size, technology)
     yield _chart(
         f"delay-{slug(technology)}", "delay", f"{heading}, and delay",
-        f"Left is faster, down is smaller; both axes are logarithmic. Delay in "
-        f"{metric(slowness).heading}. Units made for other targets are elsewhere.",
+        "Left is faster, down is smaller; both axes are logarithmic. "
+        + ("Lines: proven points of a unit." if curved else "Units made for other targets differ."),
         values, series, lambda width: _scatter(values, series, width, metric(slowness).heading),
     )  # fmt: skip
+
+
+def _once(row: Row, curved: Set[str], named: set[str]) -> str:
+    """Return a unit's name for one of its points: of a curve, the first of them."""
+    if row.unit in named or (row.unit in curved and row.objective != "curve"):
+        return ""
+    named.add(row.unit)
+    return row.unit
 
 
 def _sides(contents: Contents) -> Mapping[str, str]:
@@ -473,17 +486,21 @@ def _scatter(
         alt.Tooltip("slow:N", title="delay"), alt.Tooltip("tip:N", title="more"),
     ]  # fmt: skip
     points = [(_part(v["delay"], x) * plot, (1 - _part(v["size"], y)) * height) for v in values]
-    sides = place_labels(points, [v["unit"] for v in values], plot)
+    sides = place_labels(points, [v["name"] for v in values], plot)
     placed = [{**v, "side": side} for v, side in zip(values, sides, strict=True)]
     base = alt.Chart(alt.InlineData(placed)).encode(x=across, y=up)
+    lines = base.transform_filter(alt.datum.is_curve).mark_line(strokeWidth=1.5)
     made = [
-        base.mark_point(filled=True, size=80, opacity=1).encode(color=_colour(series), tooltip=tips)
+        lines.encode(color=_colour(series), detail="unit:N", order="delay:Q"),
+        base.mark_point(filled=True, size=80, opacity=1).encode(
+            color=_colour(series), tooltip=tips
+        ),
     ]
     for side, (dx, dy, align) in _SIDES.items():
         texts = base.transform_filter(alt.datum.side == side).mark_text(
             dx=dx, dy=dy, align=align, fontSize=11
         )
-        made.append(texts.encode(text="unit:N"))
+        made.append(texts.encode(text="name:N"))
     return _finish(alt.layer(*made).properties(width=plot, height=height))
 
 
@@ -555,12 +572,23 @@ def _logarithmic(domain: tuple[float, float], form: str = ",~g") -> dict[str, An
     }
 
 
+_ENERGY_UNITS = {"energy_fj": "fJ", "switched_capacitance": "unit inverters"}
+
+
 def _energies(contents: Contents, technology: str) -> Iterator[Chart]:
-    rows = [r for r in contents.rows if r.technology == technology and r.energy_fj is not None]
-    if not rows:
-        return
     sides = _sides(contents)
+    by_stream = [record for record in contents.energies if record["technology"] == technology]
+    rows = [r for r in contents.rows if r.technology == technology and r.energy_fj is not None]
     values: Values = [
+        {
+            "group": stream, "unit": r["unit"], "series": sides.get(r["unit"], technology),
+            "size": r[field], "label": f"{metric(field).show(r[field])} {_ENERGY_UNITS[field]}",
+            "tip": f"{metric('toggles').text(r)} toggles",
+        }
+        for stream in dict.fromkeys(record["stream"] for record in by_stream)
+        for r in [record for record in by_stream if record["stream"] == stream][:_MOST_BARS]
+        for field in [energy_field(r)]
+    ] or [
         {
             "group": "", "unit": row.unit, "series": sides.get(row.unit, technology),
             "size": row.energy_fj, "label": f"{metric('energy_fj').show(row.energy_fj)} fJ",
@@ -568,12 +596,15 @@ def _energies(contents: Contents, technology: str) -> Iterator[Chart]:
         }
         for row in _one_of_each(rows)[:_MOST_BARS]
     ]  # fmt: skip
+    if not values:
+        return
     names = list(dict.fromkeys(v["series"] for v in values))
     series = [
         Series(name, _side(i) if len(names) > 1 else _other(i)) for i, name in enumerate(names)
     ]
     yield _chart(
         f"energy-{slug(technology)}", "energy", f"Energy of an operation in {technology}",
+        "For each stream of operands; no wires, no clock tree." if by_stream else
         "Uniform codes, every net settling at once: no glitches, no wires, no clock.",
         values, series, lambda width: _bars(values, series, width),
     )  # fmt: skip

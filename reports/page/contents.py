@@ -8,9 +8,11 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fmacost.reports.breakdown import INTEGER_STAGES, Breakdown
 from fmacost.reports.compare import RATIOS, SAME, Comparison, Line, expand, units_of
+from fmacost.reports.curve import at_clocks, common_clocks, delay, delay_metric, make_curve
 from fmacost.reports.errors import InputError, printable
 from fmacost.reports.metrics import OBJECTIVE_TEXTS, Better, Metric, metric, show_count
 from fmacost.reports.row import Record, Row, RowError
@@ -37,11 +39,18 @@ _DETAILS = (
     "energy_fj", "leakage_nw", "flip_flops", "period_ps", "slack_ps", "architecture", "recipe",
     "candidates", "versions",
 )  # fmt: skip
+# What the facts of a unit are called, where headings of tables are shorter.
+_LABELS = {
+    "area_um2": "area, µm²", "gates_ge": "gate equivalents", "delay_fo4": "delay, FO4",
+    "delay_ps": "delay, ps", "energy_fj": "energy, fJ", "leakage_nw": "leakage, nW",
+    "period_ps": "period, ps", "slack_ps": "slack, ps",
+}  # fmt: skip
 # What other commands add to a row.
 _ADDED = (
     "stages", "groups", "stages_sum", "saved_by_flattening", "path_start", "path_end", "path",
     "path_stages",
 )  # fmt: skip
+_ENERGIES = ("energy_fj", "switched_capacitance")  # the second where a technology has no energies
 _SAID_ABOVE = ("objective", "effort")  # among the facts, where it is the same for all rows
 _MOST_NAMED = 4  # units in the sentence of a page that compares no formats
 _SHOWN_HEADLINE = 12
@@ -81,6 +90,16 @@ class Table:
 
     headings: tuple[Heading, ...]
     entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Titled:
+    """A table in a section of charts."""
+
+    section: str
+    title: str
+    note: str
+    table: Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +186,9 @@ class Contents:
     Attributes
     ----------
     comparison : None where the tables compare no formats
+    beside : tables in the sections of charts
     paths : JSON of rows whose critical path is known
+    energies : JSON of rows with a stream of operands and what it takes
     widths : integers beside floats of as many bits, of other units
     failures : points without numbers, with ``unit``, ``technology`` and ``error``
     """
@@ -187,7 +208,9 @@ class Contents:
     technologies: tuple[TechnologyPart, ...]
     definitions: tuple[Metric, ...]
     failures: tuple[Record, ...]
+    beside: tuple[Titled, ...]
     paths: tuple[Record, ...]
+    energies: tuple[Record, ...]
     widths: tuple[Panel, ...]
 
     @property
@@ -216,8 +239,9 @@ def make_contents(records: Iterable[Record], widths: Iterable[Record] = ()) -> C
 
     Parameters
     ----------
-    records : rows as ``compare``, ``synth``, ``sweep``, ``breakdown`` and ``path`` export them as
-        JSON; one with ``stages`` or a ``path`` adds them to a row that is otherwise the same
+    records : rows as ``compare``, ``synth``, ``sweep``, ``curve``, ``breakdown``, ``path`` and
+        ``energy`` export them as JSON; one with ``stages``, a ``path`` or a ``stream`` adds them to
+        a row that is otherwise the same
     widths : flat records of a sweep over widths
 
     Raises
@@ -225,7 +249,7 @@ def make_contents(records: Iterable[Record], widths: Iterable[Record] = ()) -> C
     InputError
         If a record is no cost row, or none is left.
     """
-    known, breakdowns, paths, failures = _read(records)
+    known, breakdowns, paths, energies, failures = _read(records)
     if not known:
         raise InputError("there is no row to report, expected at least one")
     rows = tuple(one.row for one in known)
@@ -244,20 +268,25 @@ def make_contents(records: Iterable[Record], widths: Iterable[Record] = ()) -> C
         breakdowns=tuple(breakdowns.values()),
         units=tuple(_units(known, breakdowns, paths)),
         technologies=tuple(map(_technology, dict.fromkeys(row.technology for row in rows))),
-        definitions=_present(known, _COLUMNS),
+        definitions=tuple(replace(m, heading=_text(m)) for m in _present(known, _COLUMNS)),
         failures=tuple(failures),
+        beside=(*_at_clocks(rows), *_energies(energies, comparison)),
         paths=tuple(paths.values()),
+        energies=tuple(energies),
         widths=tuple(panel for panel in panels(widths) if len(panel.widths) > 1),
     )
 
 
 def _read(
     records: Iterable[Record],
-) -> tuple[list[Known], dict[_Key, Breakdown], dict[_Key, Record], list[Record]]:
-    """Return rows, each once, stages and paths of some of them, and points without numbers."""
+) -> tuple[
+    list[Known], dict[_Key, Breakdown], dict[_Key, Record], list[Record], list[Record]
+]:  # fmt: skip
+    """Return rows, each once, stages, paths and energies of some, and points without numbers."""
     known: dict[_Key, Known] = {}
     breakdowns: dict[_Key, Breakdown] = {}
     paths: dict[_Key, Record] = {}
+    energies = []
     failures = []
     anchors: set[str] = set()
     for i, record in enumerate(records):
@@ -270,6 +299,11 @@ def _read(
             if "path" in record:
                 _path(record)
                 paths[_key(row)] = record
+            if "stream" in record:  # what it takes is of the stream, not of the row
+                energy_field(record)
+                energies.append(record)
+                row = replace(row, energy_fj=None)
+                record = row.to_json()
         except RowError as error:
             raise InputError(f"row {i + 1} is no cost row: {printable(str(error))}") from None
         if breakdown is not None:
@@ -280,7 +314,16 @@ def _read(
             anchors.add(anchor)
             own = {name: value for name, value in record.items() if name not in _ADDED}
             known[_key(row)] = Known(row, own, anchor)
-    return list(known.values()), breakdowns, paths, failures
+    return list(known.values()), breakdowns, paths, energies, failures
+
+
+def energy_field(record: Record) -> str:
+    """Return the field that says what a stream takes; raise RowError if there is none."""
+    name = next((name for name in _ENERGIES if record.get(name) is not None), "")
+    if not isinstance(record["stream"], str) or not name:
+        raise RowError("a stream must have a name and energy_fj, or switched_capacitance")
+    _number(record, name, "a stream")
+    return name
 
 
 def find_comparison(known: Sequence[Known]) -> Comparison | None:
@@ -391,13 +434,21 @@ def _tiles(comparison: Comparison) -> Iterator[Tile]:
         sides = [comparison.row(line, side, technology) for side in (0, 1)]
         if ratio is None or None in sides:
             continue
-        sizes = [metric(row.size_metric).show(row.size) for row in sides if row is not None]
-        yield Tile(line.accumulator, f"{ratio:.2f}", " → ".join(sizes))
+        rows = [row for row in sides if row is not None]
+        sizes = [metric(row.size_metric).show(row.size) for row in rows]
+        unit = metric(rows[0].size_metric).unit
+        yield Tile(line.accumulator, f"{ratio:.2f}", f"{' → '.join(sizes)} {unit}")
 
 
 def _heading(declared: Metric, text: str = "") -> Heading:
     is_number = declared.better is not Better.NONE or declared.name in ("vectors", "clock_ps")
-    return Heading(declared.name, text or declared.heading, is_number)
+    return Heading(declared.name, text or _text(declared), is_number)
+
+
+def _text(declared: Metric) -> str:
+    """Return the heading of a column; of a ratio with what it is a ratio of."""
+    of = next((name for name, ratio in RATIOS.items() if ratio == declared.name), None)
+    return declared.heading if of is None else f"{metric(of).heading} ratio"
 
 
 def _present(known: Iterable[Known], names: Iterable[str]) -> tuple[Metric, ...]:
@@ -475,6 +526,79 @@ def _compared_cells(comparison: Comparison, line: Line, side: int) -> Iterator[C
                 yield Cell("" if ratio is None else show_times(ratio))
 
 
+def _at_clocks(rows: Iterable[Row]) -> Iterator[Titled]:
+    """Yield what units take at equal clocks, where there are curves of two or more."""
+    points: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        if row.objective == "curve" and row.clock_ps is None:
+            points.setdefault(row.technology, {}).setdefault(row.unit, []).append(row)
+    for technology, units in points.items():
+        made = (make_curve(unit, found) for unit, found in units.items())
+        curves = [curve for curve in made if curve is not None]
+        if len(curves) < 2:
+            continue
+        head = curves[0].rows[0]
+        size, slowness = metric(head.size_metric), metric(delay_metric(head))
+        headings = (
+            Heading("clock", f"clock, {slowness.heading}", True), Heading("unit", "unit", False),
+            _heading(size), Heading("ratio", f"/ {curves[0].unit}", True), _heading(slowness),
+            Heading("slack", f"slack, {slowness.heading}", True),
+        )  # fmt: skip
+        entries = []
+        for i, found in enumerate(at_clocks(curves, common_clocks(curves))):
+            texts = (
+                slowness.show(found.clock) if i % len(curves) == 0 else "", found.row.unit,
+                metric(size.name).show(found.row.size) if found.is_met else "–",
+                "" if found.ratio is None else show_times(found.ratio),
+                slowness.show(delay(found.row)), f"{found.slack:+,.1f}",
+            )  # fmt: skip
+            is_last = (i + 1) % len(curves) == 0
+            entries.append(Entry(tuple(map(Cell, texts)), is_last=is_last))
+        yield Titled(
+            "delay", f"At equal clocks in {technology}",
+            "The smallest point of each curve that meets a clock; clocks that every unit meets.",
+            Table(headings, tuple(entries)),
+        )  # fmt: skip
+
+
+def _energies(energies: Sequence[Record], comparison: Comparison | None) -> Iterator[Titled]:
+    """Yield what operations take in each technology, a column for each stream."""
+    partners = {} if comparison is None else {
+        str(unit): str(line.units[0]) for line in comparison.lines for unit in line.units
+    }  # fmt: skip
+    for technology in dict.fromkeys(record["technology"] for record in energies):
+        chosen = [record for record in energies if record["technology"] == technology]
+        field = metric(energy_field(chosen[0]))
+        known: dict[tuple[str, str], Any] = {
+            (r["unit"], r["stream"]): r[field.name] for r in chosen if field.name in r
+        }
+        units = list(dict.fromkeys(record["unit"] for record in chosen))
+        streams = list(dict.fromkeys(record["stream"] for record in chosen))
+        over = units[0] if comparison is None else comparison.formats[0].name
+        headings = [Heading("unit", "unit", False)]
+        for stream in streams:
+            headings.append(_heading(field, f"{stream}, {field.heading}"))
+            headings.append(Heading("ratio", f"/ {over}", True))
+        entries = []
+        for unit in units:
+            cells = [Cell(unit, link=f"unit-{slug(unit)}")]
+            partner = partners.get(unit, units[0])
+            for stream in streams:
+                value, other = known.get((unit, stream)), known.get((partner, stream))
+                cells.append(Cell("" if value is None else field.show(value)))
+                ratio = (
+                    "" if unit == partner or not (value and other) else show_times(value / other)
+                )
+                cells.append(Cell(ratio))
+            entries.append(Entry(tuple(cells), is_last=True))
+        yield Titled(
+            "energy", f"By stream of operands in {technology}",
+            "Means over a stream, without glitches unless the table has them. Uniform: every code "
+            "is as likely. Gaussian: normal operands, rounded. Stationary: one factor is held.",
+            Table(tuple(headings), tuple(entries)),
+        )  # fmt: skip
+
+
 def _units(
     known: Sequence[Known], breakdowns: Mapping[_Key, Breakdown], paths: Mapping[_Key, Record]
 ) -> Iterator[UnitPart]:
@@ -482,6 +606,7 @@ def _units(
     for one in known:
         of_unit.setdefault(one.row.unit, []).append(one)
     for name, rows in of_unit.items():
+        rows = [one for one in rows if one.row.objective != "curve"] or rows[:1]  # not each point
         found = (breakdowns.get(_key(one.row)) for one in rows)
         breakdown = next((each for each in found if each is not None), None)
         inputs, result = _ports(name)
@@ -516,7 +641,8 @@ def _target(row: Row) -> str:
 def _unit_facts(known: Sequence[Known]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield a name and one text for each row of a unit."""
     for declared in _present(known, _DETAILS):
-        yield declared.heading, tuple(declared.text(one.record) for one in known)
+        label = _LABELS.get(declared.name, declared.heading)
+        yield label, tuple(declared.text(one.record) for one in known)
     proofs = [one.row.verification for one in known]
     yield (
         "verified",
@@ -582,10 +708,10 @@ def _path(record: Record) -> PathPart:
     )  # fmt: skip
 
 
-def _number(record: Record, name: str) -> float:
+def _number(record: Record, name: str, of: str = "a path") -> float:
     value = record.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise RowError(f"{name} of a path must be a number that is not negative")
+        raise RowError(f"{name} of {of} must be a number that is not negative")
     return float(value)
 
 
