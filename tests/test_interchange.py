@@ -1,6 +1,7 @@
 """What is written for other tools is read by these tools, and is the unit that was proven."""
 
 import ast
+import csv
 import importlib.util
 import json
 import re
@@ -18,7 +19,7 @@ from fmacost.hw.technology import TECHNOLOGIES
 from fmacost.hw.yosys import Job, YosysError, run_yosys
 from fmacost.reports.cli import run
 from fmacost.reports.interchange import forms
-from fmacost.reports.interchange.component import to_component
+from fmacost.reports.interchange.component import to_component, to_set, to_table
 from fmacost.reports.interchange.design import Design, identifier, make_design
 from fmacost.reports.interchange.logic import encode_aiger
 from fmacost.reports.interchange.spice import to_spice
@@ -35,12 +36,16 @@ CMOS = TECHNOLOGIES["cmos"]
 needs_icarus = pytest.mark.skipif(not shutil.which("iverilog"), reason="needs Icarus Verilog")
 needs_ngspice = pytest.mark.skipif(not shutil.which("ngspice"), reason="needs ngspice")
 
+OF_LIBRARIES = (".py", ".csv", ".table.yaml")  # not of cmos
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the unit in every form that ``cmos`` has."""
     folder = tmp_path_factory.mktemp("exported")
-    outputs = [f"--output={folder / f'x{suffix}'}" for suffix in forms.FORMS if suffix != ".py"]
+    outputs = [
+        f"--output={folder / f'x{suffix}'}" for suffix in forms.FORMS if suffix not in OF_LIBRARIES
+    ]
     assert run(["export", UNIT, "-q", "--no-cache", "--effort", "quick", *outputs]) == 0
     return folder
 
@@ -347,6 +352,35 @@ def test_hwcomponents_reads_the_model(tmp_path: Path) -> None:
     assert model.leak_power == pytest.approx(900e-9)
     cost = model.compute()
     assert (cost.energy, cost.latency) == (pytest.approx(75e-15), pytest.approx(580e-12))
+
+
+def look_up(folder: Path, component: str, **asked: str) -> list[tuple[float, float]]:
+    """Return energies and areas as Accelergy's table plug-in finds them.
+
+    It is not on PyPI, so these are its rules: a file whose name has ``table.yaml`` names a
+    technology and a folder; the table of a class is its name with ``.csv``; columns that are asked
+    for are equal as text.
+    """
+    (path,) = (path for path in folder.iterdir() if "table.yaml" in path.name)
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    known = {key: json.loads(value) for key, value in (line.split(": ", 1) for line in lines)}
+    assert known.keys() == {"name", "technology", "accuracy", "path_to_data_dir"}
+    assert 0 < known["accuracy"] <= 100
+    assert known["technology"] == asked["technology"]
+    with (folder / known["path_to_data_dir"] / f"{component}.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    matching = (row for row in rows if all(row.get(k, text) == text for k, text in asked.items()))
+    return [(float(row["energy"]), float(row["area"])) for row in matching]
+
+
+@pytest.mark.parametrize("technology", ["nangate45", 'a, "b": \\n#'])
+def test_accelergy_finds_a_component_in_its_table(technology: str, tmp_path: Path) -> None:
+    design = nangate_design(technology=technology)
+    (tmp_path / "mul_int2.csv").write_text(to_table(design))
+    (tmp_path / "ours.table.yaml").write_text(to_set(design))
+    ask = {"technology": technology, "action": "compute", "width": "2"}
+    assert look_up(tmp_path, "mul_int2", **ask) == [(0.075, 40.5)]  # pJ, µm²
+    assert look_up(tmp_path, "mul_int2", **{**ask, "action": "leak"}) == []
 
 
 def test_a_hostile_name_stays_text() -> None:

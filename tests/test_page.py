@@ -400,7 +400,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"unit": f"fma:{name}", "transistors": 50 * i + 20}
         for i, name in enumerate(("int2", "e1m0f", "int3", "e1m1f", "e2m0f"))
     ]
-    contents = make_contents([*records, *stages, {**rows[0], **PATH}], widths)
+    streams = [
+        {**row, "stream": stream, "energy_fj": 10.0 * i + 5}
+        for stream in ("uniform", "gaussian")
+        for i, row in enumerate(rows)
+    ]
+    points = [
+        {**row, "objective": "curve", "transistors": size, "delay_fo4": 1000 / size}
+        for row in rows[:2]
+        for size in (100, 200)
+    ]
+    points = [{**row, "digest": f"{i}" * 64} for i, row in enumerate(points)]
+    added = (*stages, *streams, *points, {**rows[0], **PATH})
+    contents = make_contents([*records, *added], widths)
     path = tmp_path_factory.mktemp("page") / "index.html"
     path.write_text(to_html(contents, charts.draw_charts(contents)), encoding="utf-8")
     return path
@@ -412,7 +424,7 @@ class TestInBrowser:
     def test_it_is_silent_and_complete(self, browser: "Browser", report: Path) -> None:
         opened = Opened(browser, report)
         opened.scroll()
-        for section in ("sizes", "stages", "widths", "delay"):
+        for section in ("sizes", "stages", "widths", "delay", "energy"):
             assert opened.page.locator(f"#{section} figure").count() >= 1
         assert opened.is_silent(), (opened.complaints, opened.requests)
 

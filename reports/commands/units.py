@@ -311,10 +311,11 @@ def verify(
         "fmacost export fma:e4m3fn -o fma.v -o fma.tb.v\n"
         "fmacost export fma:int8+int32 -o mac.rtl.v -o mac.aig -o mac.sp\n"
         "fmacost export fma:e4m3fn --objective delay --pipeline 2 -o pipeline.v\n"
-        "fmacost export fma:e4m3fn -t nangate45 -o fma.py"
+        "fmacost export fma:e4m3fn -t nangate45 -o fma.py\n"
+        "fmacost export fma:e4m3fn -t nangate45 -o fma.csv -o nangate45.table.yaml"
     )
     + "\n\n\b\nForms, by the end of a file's name:\n"
-    + "\n".join(f"  {suffix:<7} {form.text}" for suffix, form in FORMS.items())
+    + "\n".join(f"  {suffix:<11} {form.text}" for suffix, form in FORMS.items())
 )
 def export(
     *,

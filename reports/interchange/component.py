@@ -1,4 +1,13 @@
-"""A component model for hwcomponents, the energy and area models of the Accelergy project."""
+"""A component of the Accelergy project: a model for hwcomponents, tables for its table plug-in.
+
+The plug-in takes a set of tables (a YAML file that says where they are) and a CSV file for each
+class of components, named as the class; energies are in pJ, areas in µm²:
+https://github.com/Accelergy-Project/accelergy-table-based-plug-ins
+"""
+
+import csv
+import io
+import json
 
 from fmacost.hw.technology import Technology
 from fmacost.reports.errors import InputError
@@ -31,11 +40,20 @@ class {name}(ComponentModel):
 '''
 
 
+_SET = """\
+# Made by fmacost. Tables are the .csv files beside this one, each named as the class that it is of.
+name: {name}
+technology: {technology}
+accuracy: {accuracy}
+path_to_data_dir: "."
+"""
+
+
 def check_component(technology: Technology) -> None:
     """Raise InputError unless a technology has areas, delays in ps and energies."""
     if technology.area_um2 is None or technology.characterisation is None:
         raise InputError(
-            "a component model needs areas, delays in ps and energies, such as of "
+            "a model of a component needs areas, delays in ps and energies, such as of "
             f"--technology nangate45; {technology.name} has none"
         )
 
@@ -48,21 +66,7 @@ def to_component(design: Design) -> str:
     InputError
         If a figure is not known.
     """
-    check_component(design.technology)
     row = design.row
-    figures = {
-        "area_m2": (row.area_um2, 1e-12),
-        "leakage_w": (row.leakage_nw, 1e-9),
-        "energy_j": (row.energy_fj, 1e-15),
-        "delay_s": (row.delay_ps, 1e-12),
-    }
-    known = {}
-    for name, (value, unit) in figures.items():
-        if value is None:
-            raise InputError(
-                f"{row.technology} does not say the {name.partition('_')[0]} of {row.unit}"
-            )
-        known[name] = float(f"{value * unit:.6g}")
     name = design.netlist.name
     return _MODEL.format(
         title=_in_docstring(design.title),
@@ -71,8 +75,50 @@ def to_component(design: Design) -> str:
         verb={"fma": "Multiply and add", "mul": "Multiply", "add": "Add"}[design.operation.kind],
         component=name,
         priority=_PRIORITY,
-        **known,
+        area_m2=_scaled(design, "area_um2", 1e-12),
+        leakage_w=_scaled(design, "leakage_nw", 1e-9),
+        energy_j=_scaled(design, "energy_fj", 1e-15),
+        delay_s=_scaled(design, "delay_ps", 1e-12),
     )
+
+
+def to_table(design: Design) -> str:
+    """Return the CSV of one component with the action ``compute``: energy in pJ, area in µm².
+
+    Raises
+    ------
+    InputError
+        If a figure is not known.
+    """
+    written = io.StringIO()
+    lines = csv.writer(written, lineterminator="\n")
+    lines.writerow(("technology", "action", "energy", "area"))
+    energy_pj = _scaled(design, "energy_fj", 1e-3)
+    area_um2 = _scaled(design, "area_um2", 1)
+    lines.writerow((design.row.technology, "compute", energy_pj, area_um2))
+    return written.getvalue()
+
+
+def to_set(design: Design) -> str:
+    """Return the YAML that makes the tables beside it known, for one technology."""
+    technology = design.row.technology
+    return _SET.format(
+        name=json.dumps(f"fmacost_{technology}"),  # of YAML, JSON is a part
+        technology=json.dumps(technology),
+        accuracy=round(100 * _PRIORITY),
+    )
+
+
+def _scaled(design: Design, field: str, unit: float) -> float:
+    """Return a figure of the row times a unit; raise InputError if it is not known."""
+    check_component(design.technology)
+    row = design.row
+    value: float | None = getattr(row, field)
+    if value is None:
+        raise InputError(
+            f"{row.technology} does not say the {field.partition('_')[0]} of {row.unit}"
+        )
+    return float(f"{value * unit:.6g}")
 
 
 def _in_docstring(text: str) -> str:

@@ -57,6 +57,18 @@ FORMS = {
         "none",
         "component:check_component",
     ),
+    ".csv": Form(
+        "Accelergy table, named as its class: energy in pJ, area in µm²",
+        "component:to_table",
+        "none",
+        "component:check_component",
+    ),
+    ".table.yaml": Form(
+        "the set of Accelergy tables beside it",
+        "component:to_set",
+        "none",
+        "component:check_component",
+    ),
 }
 
 
