@@ -107,7 +107,7 @@ def _rows(text: str) -> list[Mapping[str, Any]]:
         document = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise _TableError(f"not JSON: {reason}; {_EXPECTED}") from None
+        raise _TableError(f"not JSON: {reason}; expected what --export-json writes") from None
     if not isinstance(document, Mapping) or not isinstance(document.get("rows"), list):
         raise _TableError(f"it has no list 'rows'; {_EXPECTED}")
     _check_schema(document.get("schema"))

@@ -304,7 +304,7 @@ def test_bad_arguments(
     monkeypatch.chdir(tmp_path)
     assert run(["report", *arguments]) == 2
     assert message in capsys.readouterr().err
-    assert not (tmp_path / "report" / "index.html").exists()
+    assert not (tmp_path / "report").exists()
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

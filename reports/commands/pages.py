@@ -1,6 +1,7 @@
 """The command that makes a page of what the others measure."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,7 @@ from fmacost.sim.operation import Operation
 if TYPE_CHECKING:
     from fmacost.hw.technology import Technology
     from fmacost.reports.page.contents import Contents
+    from fmacost.sim.formats import Format
 
 PAGE, TABLE = "index.html", "table"
 STAGES, PATHS, ENERGIES, WIDTHS = "stages", "paths", "energies", "widths"
@@ -116,17 +118,19 @@ def report(
     check_charts()
     by_width = [] if widths is None else read_table(widths)
     terminal = Terminal(quiet)
-    _make_folder(output)
     measured: list[Measured] = []
     records: Records
     if saved:
         records = [record for path in saved for record in read_rows(path)]
+        _make_folder(output)
     else:
         settings = Settings(
             objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s, with_netlist=True
         )
         store = open_cache(not no_cache, terminal)
-        measured, records = _measure(what or [], technology, settings, store, terminal, curve)
+        question = _read(what or [], technology, store, has_curves=curve)
+        _make_folder(output)
+        measured, records = _measure(question, settings, store, terminal)
     contents = make_contents(records, by_width)
     page = to_html(contents, draw_charts(contents))
     for name, rows in _tables(contents, by_width):
@@ -158,13 +162,31 @@ def _make_folder(folder: Path) -> None:
         check_writable(folder / name)
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is measured: the units of ``formats``, or units where there are none."""
+
+    formats: "tuple[Format, ...]"
+    operations: Sequence[Operation]
+    technologies: "Sequence[Technology]"
+    has_curves: bool
+
+
+def _read(
+    texts: Sequence[str], names: Sequence[str] | None, store: Cache | None, *, has_curves: bool
+) -> _Question:
+    """Return what a user asks for; raise InputError where it cannot be measured."""
+    from fmacost.reports.compare import expand, read_formats, units_of
+
+    formats = () if any(":" in text for text in texts) else read_formats(texts)
+    operations = units_of(expand(formats)) if formats else read_units(texts)
+    defaults = DEFAULT_TECHNOLOGIES if formats else DEFAULT_TECHNOLOGIES[:1]
+    technologies = open_technologies(names or defaults, store)
+    return _Question(formats, operations, technologies, has_curves)
+
+
 def _measure(
-    texts: Sequence[str],
-    names: Sequence[str] | None,
-    settings: Settings,
-    store: Cache | None,
-    terminal: Terminal,
-    has_curves: bool,
+    question: _Question, settings: Settings, store: Cache | None, terminal: Terminal
 ) -> tuple[list[Measured], list[dict[str, Any]]]:
     """Return what was measured, and its rows.
 
@@ -172,19 +194,15 @@ def _measure(
     has energies, and if wanted the points of curves where one has delays.
     """
     from fmacost.reports import energy as energies
-    from fmacost.reports.compare import Comparison, expand, read_formats, units_of
+    from fmacost.reports.compare import Comparison, expand
 
-    formats = () if any(":" in text for text in texts) else read_formats(texts)
-    lines = expand(formats)
-    operations = units_of(lines) if formats else read_units(texts)
-    defaults = DEFAULT_TECHNOLOGIES if formats else DEFAULT_TECHNOLOGIES[:1]
-    technologies = open_technologies(names or defaults, store)
+    operations, technologies = question.operations, question.technologies
     measured = measure_all(operations, technologies, settings, store, terminal)
     records = [made.row.to_json() for made in measured]
-    if formats:
+    if question.formats:
         rows = {(made.row.unit, made.row.technology): made.row for made in measured}
         chosen = tuple(technology.name for technology in technologies)
-        records = Comparison(formats, lines, chosen, rows).records()
+        records = Comparison(question.formats, expand(question.formats), chosen, rows).records()
     of_units = {str(operation): operation for operation in operations}
     with terminal.progress(len(operations)) as watcher:
         for made in measured:
@@ -199,7 +217,7 @@ def _measure(
     records += energies.records(
         energies.measure_all(measured, operations, spending, sources, glitches=False)
     )
-    for technology in technologies if has_curves else ():
+    for technology in technologies if question.has_curves else ():
         if technology.has_delays:
             curves = measure_curves(operations, technology, settings, store, terminal)
             measured += [point for points in curves.values() for point in points]
