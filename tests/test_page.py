@@ -587,6 +587,11 @@ class TestInBrowser:
         page.emulate_media(media="print")
         assert not page.locator("#filter").is_visible()
         assert page.locator("#rows .scroll").evaluate("e => e.scrollHeight === e.clientHeight")
+        # A4 between its margins; all rows are on pages of their own, on their side
+        for width, tables in ((718, "section:not(#rows) table"), (1047, "#rows table")):
+            page.set_viewport_size({"width": width, "height": 1000})
+            for table in page.locator(tables).all():
+                assert table.evaluate("e => e.getBoundingClientRect().right") <= width
 
     def test_hostile_names_are_text(self, browser: "Browser", tmp_path: Path) -> None:
         rows = [
