@@ -16,6 +16,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fmacost.reports.clocked import Registers
 from fmacost.reports.energy import GAUSSIAN, UNIFORM
 from fmacost.reports.errors import InputError
 from fmacost.reports.metrics import Better, metric, show_count, show_size
@@ -46,15 +47,17 @@ class PathStep:
 
     Attributes
     ----------
-    stage : a value of ``hw.breakdown.Stage``
+    stage : a value of ``hw.breakdown.Stage``; of a register ``clock to output`` or ``setup``
     cell, cell_type : name of the instance in the netlist, and what it is
     from_pin, to_pin : input and output pin
     edge : of the output, ``rise`` or ``fall``; None where delays do not tell them apart
     fan_out : pins and output bits that it drives
-    load : of its output: fF, or input capacitances of the unit inverter where there are no ps
+    load : of its output: fF, or input capacitances of the unit inverter where there are no ps; None
+        of a setup, as is the fan-out
     slew_ps : of its output, None where delays do not depend on slews
     increment, arrival : its delay, and when its output is there: ps, or FO4
-    likeness : correlation of its output with the nearest signal of the stage, 0 ... 1
+    likeness : correlation of its output with the nearest signal of the stage, 0 ... 1; None of a
+        register
     """
 
     stage: str
@@ -63,12 +66,12 @@ class PathStep:
     from_pin: str
     to_pin: str
     edge: str | None
-    fan_out: int
-    load: float
+    fan_out: int | None
+    load: float | None
     slew_ps: float | None
     increment: float
     arrival: float
-    likeness: float = 0.0
+    likeness: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +80,9 @@ class CriticalPath:
 
     Attributes
     ----------
-    start, end : bits of ports, such as ``a[3]``; empty for a netlist without cells
+    start, end : bits of ports, such as ``a[3]``, or registers; empty for a netlist without cells
     in_ps : whether times are ps; else they are FO4
+    is_clocked : whether it leads from register to register, which are its first and last steps
     """
 
     row: Row
@@ -86,10 +90,11 @@ class CriticalPath:
     end: str
     in_ps: bool
     steps: tuple[PathStep, ...]
+    is_clocked: bool = False
 
     @property
     def delay(self) -> float:
-        """When the last output is there, ps or FO4."""
+        """When the last output is there, or the clock period, ps or FO4."""
         return self.steps[-1].arrival if self.steps else 0.0
 
     @property
@@ -130,11 +135,11 @@ class CriticalPath:
             "to_pin": step.to_pin,
             "edge": step.edge,
             "fan_out": step.fan_out,
-            load: round(step.load, 4),
+            load: None if step.load is None else round(step.load, 4),
             "slew_ps": None if step.slew_ps is None else round(step.slew_ps, 3),
             f"increment_{unit}": round(step.increment, 3),
             f"arrival_{unit}": round(step.arrival, 3),
-            "likeness": round(step.likeness, 3),
+            "likeness": None if step.likeness is None else round(step.likeness, 3),
         }
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -154,13 +159,15 @@ def critical_path(
     row: Row,
     netlist: Netlist,
     *,
+    registers: Registers | None = None,
     timeout_s: float,
 ) -> CriticalPath:
-    """Return the longest path of a combinational netlist with the stage of each of its cells.
+    """Return the longest path of a netlist with the stage of each of its cells.
 
     Parameters
     ----------
     row : of the netlist; its architecture is that of the unit it is compared with
+    registers : that the netlist has; its path is then that from register to register
 
     Raises
     ------
@@ -169,15 +176,12 @@ def critical_path(
     YosysError
         If the unit cannot be described.
     """
+    if registers is not None:
+        return _clocked_path(operation, technology, row, netlist, registers, timeout_s)
     steps = _timed(netlist, technology)
     drives = {cell.name: cell.pins for cell in netlist.cells}
     if steps:
-        nets = [drives[step.cell][step.to_pin] for step in steps]
-        found = _find_stages(operation, row, netlist, nets, timeout_s)
-        steps = [
-            replace(step, stage=stage, likeness=likeness)
-            for step, (stage, likeness) in zip(steps, found, strict=True)
-        ]
+        steps = _staged(operation, row, netlist, steps, timeout_s)
     return CriticalPath(
         row=row,
         start=_bit(netlist.inputs, drives[steps[0].cell][steps[0].from_pin]) if steps else "",
@@ -185,6 +189,43 @@ def critical_path(
         in_ps=technology.characterisation is not None,
         steps=tuple(steps),
     )
+
+
+def _clocked_path(
+    operation: Operation,
+    technology: "Technology",
+    row: Row,
+    netlist: Netlist,
+    registers: Registers,
+    timeout_s: float,
+) -> CriticalPath:
+    from fmacost.reports.clocked_path import register_to_register, unclocked
+
+    timed = register_to_register(netlist, technology)
+    if cells := list(timed[1:-1]):
+        unit = replace(row, architecture=row.architecture.removesuffix(f", {registers}"))
+        cells = _staged(operation, unit, unclocked(netlist, registers), cells, timeout_s)
+    return CriticalPath(
+        row=row,
+        start=timed[0].cell if timed else "",
+        end=timed[-1].cell if timed else "",
+        in_ps=technology.characterisation is not None,
+        steps=(*timed[:1], *cells, *timed[-1:]),
+        is_clocked=True,
+    )
+
+
+def _staged(
+    operation: Operation, row: Row, netlist: Netlist, steps: Sequence[PathStep], timeout_s: float
+) -> list[PathStep]:
+    """Return cells of a combinational netlist with their stages."""
+    drives = {cell.name: cell.pins for cell in netlist.cells}
+    nets = [drives[step.cell][step.to_pin] for step in steps]
+    found = _find_stages(operation, row, netlist, nets, timeout_s)
+    return [
+        replace(step, stage=stage, likeness=likeness)
+        for step, (stage, likeness) in zip(steps, found, strict=True)
+    ]
 
 
 def _bit(ports: Mapping[str, tuple[int, ...]], net: int) -> str:
@@ -292,17 +333,24 @@ def path_notes(paths: Sequence[CriticalPath]) -> list[str]:
         "alike: correlation of the cell's output with the nearest signal of its stage, inverted or "
         "not, 1 for the same; a cell that is like none of them has its stage from its neighbours",
     ]
-    if any(path.in_ps for path in paths):
+    if any(path.is_clocked for path in paths):
+        notes.append(
+            "registers: the path begins with the clock at one, ends with the setup of another and "
+            "is as long as the clock period; those named after bits of ports are the neighbours'. "
+            "Wires weigh nothing; slews count and are not shown"
+        )
+    if any(path.in_ps and not path.is_clocked for path in paths):
         notes.append(
             "ps: inputs have the slew of a fan-out-of-four inverter, outputs drive four, wires "
             "weigh nothing; slew and load are those of the cell's output at this edge"
         )
-    if any(path.in_ps and path.steps and path.steps[0].slew_ps is None for path in paths):
+    if any(p.in_ps and not p.is_clocked and p.steps and p.steps[0].slew_ps is None for p in paths):
         notes.append("no slews: delays of this technology do not depend on them")
     if any(not path.in_ps for path in paths):
+        drive = "a register" if paths[0].is_clocked else "four inverters"
         notes.append(
-            "FO4: by logical effort, an output drives four inverters; load in input capacitances "
-            "of the smallest inverter"
+            f"FO4: by logical effort, an output drives {drive}; load in input capacitances of the "
+            "smallest inverter"
         )
     return notes
 

@@ -14,15 +14,18 @@ from fmacost.hw.architecture import DEFAULT_ARCHITECTURE, Architecture
 from fmacost.hw.breakdown import described_unit
 from fmacost.hw.liberty import read_liberty
 from fmacost.hw.static_timing import fan_out_of_four_surroundings
-from fmacost.hw.technology import get_technology
+from fmacost.hw.technology import Technology, get_technology
 from fmacost.reports import path as paths
 from fmacost.reports.cli import run
+from fmacost.reports.clocked import Registers, clocked
+from fmacost.reports.clocked_path import register_to_register, unclocked
 from fmacost.reports.path import CriticalPath, critical_path, path_notes, rising_choice, stage_table
 from fmacost.sim.netlist import Cell, Netlist
 from fmacost.sim.operation import parse_unit
 from tests import fake_hw
 from tests.fake_hw import FakeHardware
 from tests.hand_library import DFF, XOR, hand_library
+from tests.test_energy import INVENTED
 from tests.test_row import make_row
 
 Capture = pytest.CaptureFixture[str]
@@ -159,6 +162,9 @@ def test_a_wrong_netlist_is_exit_code_1(unstaged: FakeHardware, capsys: Capture)
         (["fma:int2", "-t", "none.lib"], r"none\.lib"),
         (["fma:int2", "--export-md", "none/x.md"], r"cannot write none/x\.md"),
         (["mul:sum"], "unknown format 'sum'"),
+        (["mul:int2", "--pe"], "mul:int2 cannot accumulate"),
+        (["fma:int2", "--pe", "--pipeline", "1"], "--pe takes no --pipeline"),
+        (["fma:int2", "--pipeline", "33"], "--pipeline must be in 0..32, not 33"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line_and_exit_code_2(
@@ -178,6 +184,64 @@ def test_what_cannot_be_asked_is_one_line_and_exit_code_2(
     assert captured.err.count("\n") == 1
     assert re.search(message, captured.err)
     assert unstaged.calls == 0
+
+
+# From register to register.
+
+
+@pytest.mark.parametrize("cells", [CMOS, INVENTED], ids=["cmos", "ps"])
+@pytest.mark.parametrize("ranks", [0, 2, None])
+def test_a_clocked_path_is_one_and_as_long_as_the_period(
+    cells: Technology, ranks: int | None
+) -> None:
+    operation = parse_unit("fma:int2")
+    registers = Registers(ranks=ranks)
+    unit = fake_hw.build(operation, cells)
+    made = clocked(operation, unit, cells, registers)
+    launch, *steps, setup = register_to_register(made.netlist, cells)
+    period = made.period_fo4 if made.period_ps is None else made.period_ps
+    assert setup.arrival == pytest.approx(period)
+    assert all(step.increment > 0 for step in (launch, *steps, setup))
+    pins = {cell.name: cell.pins for cell in made.netlist.cells}
+    for before, after in itertools.pairwise((launch, *steps, setup)):
+        if before.cell in pins and after.cell in pins:
+            assert pins[before.cell][before.to_pin] == pins[after.cell][after.from_pin]
+    clock, data = cells.register.pins["CLK"], cells.register.pins["D"]
+    assert (launch.stage, launch.from_pin, launch.to_pin) == ("clock to output", clock, "Q")
+    assert (setup.stage, setup.from_pin, setup.to_pin) == ("setup", data, clock)
+    if ranks == 0:
+        assert re.match(r"[abc]\[\d\]$", launch.cell)
+        assert re.match(r"result\[\d\]$", setup.cell)
+    else:
+        assert {launch.cell, setup.cell} & pins.keys()
+    nets = [
+        pins[cell.name][pin] for cell in unit.cells for pin, _ in cells.cells[cell.type].outputs
+    ]
+    logic = unclocked(made.netlist, registers)
+    kept = {c.name: c.pins for c in logic.cells}
+    same = [
+        kept[cell.name][pin] for cell in unit.cells for pin, _ in cells.cells[cell.type].outputs
+    ]
+    planes, _ = paths._vectors(operation)
+    expected = paths._signals(unit, nets, planes)
+    np.testing.assert_array_equal(paths._signals(logic, same, planes), expected)
+
+
+@pytest.mark.parametrize("options", [("--pipeline", "1"), ("--pe",)])
+def test_the_command_has_registers_at_both_ends(
+    options: tuple[str, ...], unstaged: FakeHardware, capsys: Capture
+) -> None:
+    assert run(["-q", "path", "fma:int2", *options, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["path"][-1]["arrival_fo4"] == row["period_fo4"]
+    assert (row["path_start"], row["path_end"]) == tuple(row["path"][i]["cell"] for i in (0, -1))
+    stages = [stage["stage"] for stage in row["path_stages"]]
+    assert (stages[0], stages[-1]) == ("clock to output", "setup")
+    assert {*stages[1:-1]} <= {"align", "round"}
+    assert run(["-q", "path", "fma:int2", *options]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "an output drives a register" in text
+    assert "as long as the clock period" in text
 
 
 # What follows runs Yosys.

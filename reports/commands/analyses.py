@@ -113,6 +113,7 @@ def breakdown(
     epilog=epilog(
         "fmacost path fma:e4m3fn\n"
         "fmacost path fma:e4m3fn -t nangate45 --clock-ps 1500\n"
+        "fmacost path fma:e4m3fn -t nangate45 --objective delay --pipeline 2\n"
         "fmacost path fma:int8+int32 --technology sky130hd --objective delay --export-csv path.csv",
         ("stage", "fan_out", "load_ff", "slew_ps", "increment_ps", "arrival_ps", "likeness"),
     )
@@ -122,6 +123,8 @@ def path(
     units: UnitTexts,
     technology: TechnologyNames = None,
     objective: ObjectiveName = Objective.AREA,
+    pipeline: PipelineRanks = None,
+    pe: ProcessingElement = False,
     clock_ps: ClockPs = None,
     effort: EffortName = Effort.NORMAL,
     jobs: Jobs = None,
@@ -134,7 +137,10 @@ def path(
     export_tex: ExportTex = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show the critical path of units cell by cell, and what each stage takes. Default: cmos."""
+    """Show the critical path of units cell by cell, and what each stage takes. Default: cmos.
+
+    With registers it leads from one to the next, and is as long as the clock period.
+    """
     from fmacost.reports import path as paths
     from fmacost.reports import tables
 
@@ -144,14 +150,18 @@ def path(
     technologies = open_technologies(technology or DEFAULT_TECHNOLOGIES[:1], store)
     exports = read_exports(json=export_json, csv=export_csv, md=export_md, tex=export_tex)
     paths.check_delays(technologies)
+    registers = read_registers(pipeline, pe, operations, technologies)
     settings = Settings(
-        objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s, with_netlist=True
-    )
+        objective=objective, effort=effort, jobs=jobs, timeout_s=timeout_s, with_netlist=True,
+        registers=registers,
+    )  # fmt: skip
     settings = at_clock(settings, clock_ps, technologies)
     measured = measure_all(operations, technologies, settings, store, terminal)
     pairs = [(operation, technology) for operation in operations for technology in technologies]
     found = [
-        paths.critical_path(operation, technology, made.row, made.netlist, timeout_s=timeout_s)
+        paths.critical_path(
+            operation, technology, made.row, made.netlist, registers=registers, timeout_s=timeout_s
+        )
         for (operation, technology), made in zip(pairs, measured, strict=True)
         if made.netlist is not None
     ]
