@@ -170,8 +170,13 @@ def test_every_input_of_small_formats(operation: Operation) -> None:
     assert check(operation, *every_input(operation)) == 2**operation.input_bits
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("operation", EVERY, ids=str)
+def thinned(operations: list[Operation]) -> list[Any]:
+    """Return one in seven, which 40 policies do not divide, for slow tests, the rest for sweeps."""
+    marks = (pytest.mark.sweep, pytest.mark.slow)
+    return [pytest.param(op, marks=marks[i % 7 == 0]) for i, op in enumerate(operations)]
+
+
+@pytest.mark.parametrize("operation", thinned(EVERY), ids=str)
 def test_every_input_of_small_formats_in_every_mode(operation: Operation) -> None:
     assert check(operation, *every_input(operation)) == 2**operation.input_bits
 
@@ -257,14 +262,17 @@ def test_eight_bit_pairs_at_a_stride(name: str, kind: str) -> None:
     assert check(operation, a[::61], b[::61]) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "stride",
+    [pytest.param(97, marks=pytest.mark.slow), pytest.param(19, marks=pytest.mark.sweep)],
+)
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
-def test_eight_bit_pairs_in_every_mode(name: str, kind: str) -> None:
+def test_eight_bit_pairs_in_every_mode(name: str, kind: str, stride: int) -> None:
     fmt = parse_format(name)
     for start, policy in enumerate(POLICIES):
         operation = Operation(Kind(kind), (fmt, fmt), fmt, *policy)
         a, b = every_input(operation)
-        assert check(operation, a[start::19], b[start::19]) > 0
+        assert check(operation, a[start::stride], b[start::stride]) > 0
 
 
 # --- wide formats, sampled -----------------------------------------------------------------------
