@@ -1,6 +1,6 @@
 """Reductions and multipliers as mapped netlists."""
 
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -98,7 +98,12 @@ def test_8_by_8_bits_on_every_input() -> None:
 
 @pytest.mark.slow
 def test_8_by_8_bits_of_all_structures_on_every_input() -> None:
-    structures = list(product(MULTIPLIERS, REDUCTIONS, ADDERS))
+    """Every multiplier with every reduction, and with every adder; the sweep has all three."""
+    structures = [
+        (kind, reduction, ADDERS[(i + j) % len(ADDERS)])
+        for i, kind in enumerate(MULTIPLIERS)
+        for j, reduction in enumerate(REDUCTIONS)
+    ]
     check_all([multiplier(8, 8, kind=k, reduction=r, adder=a) for k, r, a in structures])
     check_all([multiplier(8, 8, kind=k, signs=signs) for k in MULTIPLIERS for signs in SIGNS])
 
@@ -113,19 +118,35 @@ def test_multiply_accumulate_on_random_inputs() -> None:
 def test_wide_multipliers_on_random_inputs() -> None:
     shapes = [(24, 24), (11, 11), (17, 13), (12, 16)]
     parts = [
-        multiplier(*s, signs=signs, kind=k)
-        for s in shapes
-        for signs, k in zip(SIGNS, MULTIPLIERS, strict=True)
+        multiplier(*shape, signs=SIGNS[(i + j) % len(SIGNS)], kind=kind)
+        for i, shape in enumerate(shapes)
+        for j, kind in enumerate(MULTIPLIERS)
     ]
     for part, run in zip(parts, random_inputs(list(parts)), strict=True):
         check(part, *run)
 
 
+MILLION = [(10, 10), (11, 9), (7, 12), (5, 5, 10, 12), (6, 4, 9, 16)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MULTIPLIERS)
 def test_multipliers_on_up_to_a_million_inputs(kind: str) -> None:
-    shapes = [(10, 10), (11, 9), (7, 12), (5, 5, 10, 12), (6, 4, 9, 16)]
-    check_all([multiplier(*s, signs=signs, kind=kind) for s in shapes for signs in SIGNS])
+    signs = cycle(SIGNS[MULTIPLIERS.index(kind) :] + SIGNS)
+    check_all([multiplier(*s, signs=next(signs), kind=kind) for s in MILLION])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", MULTIPLIERS)
+def test_8_by_8_bits_of_all_combinations_on_every_input(kind: str) -> None:
+    structures = product(REDUCTIONS, ADDERS)
+    check_all([multiplier(8, 8, kind=kind, reduction=r, adder=a) for r, a in structures])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", MULTIPLIERS)
+def test_multipliers_of_all_signs_on_up_to_a_million_inputs(kind: str) -> None:
+    check_all([multiplier(*s, signs=signs, kind=kind) for s in MILLION for signs in SIGNS])
 
 
 def test_every_reduction_leaves_at_most_two_bits_and_serial_one() -> None:
