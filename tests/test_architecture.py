@@ -14,7 +14,7 @@ from fmacost.hw.synthesis import OBJECTIVES, map_quickly, portfolio, synthesise
 from fmacost.hw.units.build import to_rtlil
 from fmacost.sim.check import verify
 from fmacost.sim.operation import parse_unit
-from tests.units import CMOS, assert_exact
+from tests.units import CMOS, assert_exact, few_turns
 
 FACTORS = Architecture("baugh-wooley", "dadda", normalise="factors")
 
@@ -59,7 +59,9 @@ def test_a_choice_without_effect_is_not_tried_twice() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["fma:e4m3fn", "mul:e4m3fn", "fma:int8"])
+@pytest.mark.parametrize(
+    "unit", ["mul:e4m3fn", "fma:int8", pytest.param("fma:e4m3fn", marks=pytest.mark.sweep)]
+)
 def test_every_option_of_eight_bit_units(unit: str) -> None:
     options = [Architecture(multiplier=m, reduction=r) for m, r in product(MULTIPLIERS, REDUCTIONS)]
     options += [Architecture(reduction="dadda", adder=adder) for adder in ADDERS]
@@ -69,7 +71,8 @@ def test_every_option_of_eight_bit_units(unit: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_objectives_get_what_they_ask_for(objective: str) -> None:
+def test_objectives_get_what_they_ask_for(objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_turns(monkeypatch)
     operation = parse_unit("fma:e1m1f")
     made = synthesise(operation, CMOS, objective=objective)
     assert_exact(operation, verify(operation, made.netlist))
@@ -83,8 +86,9 @@ def test_objectives_get_what_they_ask_for(objective: str) -> None:
     assert best.get(objective, won.cost * won.delay_fo4 == product_)
 
 
-def test_delay_costs_area_and_buys_speed() -> None:
-    operation = parse_unit("mul:e3m2fn")
+def test_delay_costs_area_and_buys_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_turns(monkeypatch)
+    operation = parse_unit("mul:e2m2f")
     small, fast = (synthesise(operation, CMOS, objective=o) for o in ("area", "delay"))
     costs = [min(c.cost for c in made.candidates) for made in (small, fast)]
     delays = [min(c.delay_fo4 for c in made.candidates) for made in (small, fast)]
@@ -93,7 +97,8 @@ def test_delay_costs_area_and_buys_speed() -> None:
 
 
 @pytest.mark.slow
-def test_max_effort_is_the_smallest_and_exact() -> None:
+def test_max_effort_is_the_smallest_and_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_turns(monkeypatch)
     operation = parse_unit("mul:e2m1fn")
     results = [synthesise(operation, CMOS, effort=e) for e in ("quick", "normal", "max")]
     for made in results:

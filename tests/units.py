@@ -1,8 +1,12 @@
 """Map and check units in bulk, for the tests of the hardware."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
+import pytest
+
+from fmacost.hw import synthesis
 from fmacost.hw.synthesis import map_quickly
 from fmacost.hw.technology import TECHNOLOGIES
 from fmacost.hw.units.build import to_rtlil
@@ -40,6 +44,16 @@ def check_units(units: Sequence[str | Operation]) -> int:
 def assert_exact(operation: Operation, verification: Verification) -> None:
     assert verification.vectors > 0
     assert verification.mismatches == 0, f"{operation}: {verification.counterexample}"
+
+
+def few_turns(patch: pytest.MonkeyPatch) -> None:
+    """Refine netlists for two turns, which units of few inputs have many of."""
+    plan = synthesis._schedule
+
+    def schedule(effort: str, input_bits: int) -> synthesis._Schedule:
+        return replace(plan(effort, input_bits), turns=2, patience=2)
+
+    patch.setattr(synthesis, "_schedule", schedule)
 
 
 def tiny_formats(max_bits: int) -> list[Format]:
