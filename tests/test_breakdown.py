@@ -273,10 +273,21 @@ def test_the_described_unit_is_exact_and_each_cell_has_its_stage(unit: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["fma:e4m3fn", "fma:int8+int32", "fma:e5m2", "mul:e4m3fn"])
-def test_stages_add_up_to_about_the_flattened_unit(unit: str) -> None:
+@pytest.mark.parametrize(
+    ("unit", "effort"),
+    [
+        ("fma:e4m3fn", "quick"),
+        ("fma:e5m2", "quick"),
+        ("mul:e4m3fn", "quick"),
+        ("fma:int8+int32", "normal"),
+        pytest.param("fma:e4m3fn", "normal", marks=pytest.mark.sweep),
+        pytest.param("fma:e5m2", "normal", marks=pytest.mark.sweep),
+        pytest.param("mul:e4m3fn", "normal", marks=pytest.mark.sweep),
+    ],
+)
+def test_stages_add_up_to_about_the_flattened_unit(unit: str, effort: str) -> None:
     operation = parse_unit(unit)
-    flat = synthesise(operation, CMOS)
+    flat = synthesise(operation, CMOS, effort=effort)
     stages = stage_transistors(
         operation, CMOS, architecture=parse_architecture(flat.architecture), timeout_s=120
     )

@@ -595,7 +595,7 @@ def test_the_real_thing_from_end_to_end(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_the_children() -> None:
     child = subprocess.Popen(
-        command("synth", "fma:fp32", "--no-cache"),
+        command("synth", "fma:fp16", "--no-cache"),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         # A shell that starts the tests in the background has them ignore it.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509

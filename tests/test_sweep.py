@@ -321,8 +321,11 @@ def test_an_output_folder_must_be_ours(tmp_path: Path, capsys: Capture) -> None:
 class TestCluster:
     """On a Dask cluster of processes on this machine."""
 
-    def test_a_scheduler_that_is_not_there_is_one_line(self, capsys: Capture) -> None:
+    def test_a_scheduler_that_is_not_there_is_one_line(
+        self, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         pytest.importorskip("distributed")
+        monkeypatch.setattr("fmacost.reports.cluster._CONNECT_S", 1)
         arguments = ["sweep", *UNITS, "--scheduler", "tcp://127.0.0.1:1"]
         assert run(arguments) == 2
         assert "no Dask scheduler answers" in capsys.readouterr().err
