@@ -146,6 +146,6 @@ def test_a_unit_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["fma:e4m3fn", "fma:int8+int32"])
+@pytest.mark.parametrize("text", ["fma:e4m3fn", "fma:int8+int32", "fma:e5m2"])
 def test_every_variant_equals_the_reference_without_the_feature(text: str) -> None:
     assert check_units([v.operation for v in variants(parse_unit(text))]) > 2**24

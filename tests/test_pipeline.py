@@ -144,7 +144,7 @@ def test_streams_equal_the_reference(name: str, ranks: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("ranks", range(1, 5))
 def test_million_cycles_of_e4m3fn(ranks: int) -> None:
     operation = parse_unit("fma:e4m3fn")
     netlist = pipeline("fma:e4m3fn", ranks).netlist
