@@ -439,18 +439,18 @@ class TestInBrowser:
         assert [int(t.replace(",", "")) for t in opened.column("transistors")] == sizes[::-1]
         assert head.get_attribute("aria-sort") == "descending"
         opened.page.locator("#table th[data-name=technology] button").click()
-        assert opened.column("technology") == ["cmos"] * 8 + ["cmos2"] * 8
+        assert opened.column("technology") == ["cmos"] * 12 + ["cmos2"] * 8
         assert head.get_attribute("aria-sort") is None
 
     def test_the_filter_keeps_rows_with_every_word(self, browser: "Browser", report: Path) -> None:
         opened = Opened(browser, report)
         opened.page.fill("#filter", "E4M3 cmos2")
         assert opened.column("technology") == ["cmos2"] * 4
-        assert opened.page.inner_text("#count") == "4 of 16 rows"
+        assert opened.page.inner_text("#count") == "4 of 20 rows"
         opened.page.fill("#filter", "nothing")
         assert opened.column("technology") == []
         opened.page.fill("#filter", "")
-        assert opened.page.inner_text("#count") == "16 rows"
+        assert opened.page.inner_text("#count") == "20 rows"
 
     def test_rows_are_copied_as_csv(self, browser: "Browser", report: Path) -> None:
         opened = Opened(browser, report, permissions=["clipboard-read", "clipboard-write"])
@@ -576,7 +576,7 @@ class TestInBrowser:
     def test_without_scripts_all_is_there(self, browser: "Browser", report: Path) -> None:
         opened = Opened(browser, report, java_script_enabled=False)
         page = opened.page
-        assert page.locator("#table tbody tr").count() == 16
+        assert page.locator("#table tbody tr").count() == 20
         assert page.locator("#chart-size-cmos .wide svg").is_visible()
         assert "fma:e4m3fn+fp32" in page.locator("#chart-size-cmos .wide svg").inner_html()
         assert not page.locator("#filter").is_visible()
