@@ -54,21 +54,28 @@ def find_delays(netlist: Netlist, technology: Technology) -> Delays:
     return _logical_effort(netlist, technology)
 
 
-def period(netlist: Netlist, delays: Delays) -> float:
-    """Return the shortest clock period of a netlist, in the unit of the delays."""
+def arrivals(netlist: Netlist, delays: Delays) -> dict[Node, float]:
+    """Return when each net is there at the latest, after the clock edge; constants never arrive."""
     starts = {net for nets in netlist.inputs.values() for net in nets}
-    ends = {net for nets in netlist.outputs.values() for net in nets}
     for cell in netlist.registers:
-        kind = netlist.library[cell.type]
-        starts |= {cell.pins[pin] for pin, _ in kind.outputs}
-        ends |= {cell.pins[pin] for pin in kind.inputs if pin != kind.clock}
-    arrivals = {node: time for node, time in delays.launch.items() if node[0] in starts}
+        starts |= {cell.pins[pin] for pin, _ in netlist.library[cell.type].outputs}
+    found = {node: time for node, time in delays.launch.items() if node[0] in starts}
     for cell in netlist.levelised():
         for ((pin, cause), (sink, effect)), delay in delays.arcs.get(cell.name, {}).items():
             source, node = (cell.pins[pin], cause), (cell.pins[sink], effect)
-            if source in arrivals:  # constants never arrive
-                arrivals[node] = max(arrivals.get(node, 0.0), arrivals[source] + delay)
-    return max((t for node, t in arrivals.items() if node[0] in ends), default=0.0) + delays.setup
+            if source in found:
+                found[node] = max(found.get(node, 0.0), found[source] + delay)
+    return found
+
+
+def period(netlist: Netlist, delays: Delays) -> float:
+    """Return the shortest clock period of a netlist, in the unit of the delays."""
+    ends = {net for nets in netlist.outputs.values() for net in nets}
+    for cell in netlist.registers:
+        kind = netlist.library[cell.type]
+        ends |= {cell.pins[pin] for pin in kind.inputs if pin != kind.clock}
+    times = (time for node, time in arrivals(netlist, delays).items() if node[0] in ends)
+    return max(times, default=0.0) + delays.setup
 
 
 def _loads(

@@ -5,15 +5,13 @@ inputs and takes the outputs of a unit is a register of a neighbour, which goes 
 port's bit.
 """
 
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fmacost.hw.clocking import Node, find_delays
+from fmacost.hw.clocking import Node, arrivals, find_delays
 from fmacost.reports.clocked import Registers
-from fmacost.reports.path import PathStep
-from fmacost.sim.netlist import Cell, Netlist
+from fmacost.reports.path import PathStep, fan_outs, port_bits
+from fmacost.sim.netlist import Netlist
 
 if TYPE_CHECKING:
     from fmacost.hw.technology import Technology
@@ -37,24 +35,16 @@ def register_to_register(netlist: Netlist, technology: "Technology") -> tuple[Pa
     delays = find_delays(netlist, technology)
     register, in_ps = technology.register, technology.characterisation is not None
     data, clock, output = (register.pins[role] for role in ("D", "CLK", "Q"))
-    starts = dict(_bits({n: p for n, p in netlist.inputs.items() if n != netlist.clock}))
+    starts = dict(port_bits({n: p for n, p in netlist.inputs.items() if n != netlist.clock}))
     starts |= {cell.pins[output]: cell.name for cell in netlist.registers}
-    ends = dict(_bits(netlist.outputs)) | {cell.pins[data]: cell.name for cell in netlist.registers}
-    latest = {node: time for node, time in delays.launch.items() if node[0] in starts}
-    before: dict[Node, tuple[Node, Cell, str, str]] = {}
-    for cell in netlist.levelised():
-        for ((pin, cause), (sink, effect)), delay in delays.arcs.get(cell.name, {}).items():
-            source, node = (cell.pins[pin], cause), (cell.pins[sink], effect)
-            if source in latest and latest[source] + delay > latest.get(node, -1.0):
-                latest[node] = latest[source] + delay
-                before[node] = source, cell, pin, sink
+    ends = dict(port_bits(netlist.outputs))
+    ends |= {cell.pins[data]: cell.name for cell in netlist.registers}
+    latest = arrivals(netlist, delays)
     reached = [node for node in latest if node[0] in ends]
     if not reached:  # all outputs are constant
         return ()
     node = max(reached, key=latest.__getitem__)
-    readers = Counter(net for nets in netlist.outputs.values() for net in nets)
-    for cell in netlist.cells:
-        readers.update(cell.pins[pin] for pin in netlist.library[cell.type].inputs)
+    readers = fan_outs(netlist)
 
     def step(stage: str, cell: str, kind: str, pins: tuple[str, str], node: Node) -> PathStep:
         return PathStep(
@@ -77,10 +67,22 @@ def register_to_register(netlist: Netlist, technology: "Technology") -> tuple[Pa
         fan_out=None, load=None, likeness=None, arrival=arrival,
     )  # fmt: skip
     steps = [setup]
-    while node in before:
-        source, cell, pin, sink = before[node]
-        steps.append(step("", cell.name, cell.type, (pin, sink), node))
-        node = source
+    drivers = {
+        cell.pins[pin]: cell
+        for cell in netlist.cells
+        if cell.name in delays.arcs
+        for pin, _ in netlist.library[cell.type].outputs
+    }
+    while node[0] in drivers:
+        cell = drivers[node[0]]
+        node, pin, sink, after = next(
+            (source, pin, sink, node)
+            for ((pin, cause), (sink, effect)), delay in delays.arcs[cell.name].items()
+            if (cell.pins[sink], effect) == node
+            and (source := (cell.pins[pin], cause)) in latest
+            and latest[source] + delay == latest[node]
+        )
+        steps.append(step("", cell.name, cell.type, (pin, sink), after))
     launch = step(LAUNCH, starts[node[0]], register.cell, (clock, output), node)
     steps = [replace(launch, likeness=None), *reversed(steps)]
     times = [0.0, *(each.arrival for each in steps)]
@@ -111,13 +113,6 @@ def unclocked(netlist: Netlist, registers: Registers) -> Netlist:
             if not netlist.library[cell.type].clock
         ),
     )
-
-
-def _bits(ports: dict[str, tuple[int, ...]]) -> Iterator[tuple[int, str]]:
-    """Yield each net of some ports with the name of its bit."""
-    for name, nets in ports.items():
-        for i, net in enumerate(nets):
-            yield net, name if len(nets) == 1 else f"{name}[{i}]"
 
 
 def _load(netlist: Netlist, technology: "Technology", node: Node) -> float:

@@ -8,7 +8,7 @@ along the path, and of all such choices the one is taken whose signals are the m
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -182,10 +182,11 @@ def critical_path(
     drives = {cell.name: cell.pins for cell in netlist.cells}
     if steps:
         steps = _staged(operation, row, netlist, steps, timeout_s)
+    starts, ends = dict(port_bits(netlist.inputs)), dict(port_bits(netlist.outputs))
     return CriticalPath(
         row=row,
-        start=_bit(netlist.inputs, drives[steps[0].cell][steps[0].from_pin]) if steps else "",
-        end=_bit(netlist.outputs, drives[steps[-1].cell][steps[-1].to_pin]) if steps else "",
+        start=starts[drives[steps[0].cell][steps[0].from_pin]] if steps else "",
+        end=ends[drives[steps[-1].cell][steps[-1].to_pin]] if steps else "",
         in_ps=technology.characterisation is not None,
         steps=tuple(steps),
     )
@@ -228,12 +229,19 @@ def _staged(
     ]
 
 
-def _bit(ports: Mapping[str, tuple[int, ...]], net: int) -> str:
-    """Return the name of the bit of a port that a net is."""
+def port_bits(ports: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[int, str]]:
+    """Yield each net of some ports with the name of its bit."""
     for name, nets in ports.items():
-        if net in nets:
-            return name if len(nets) == 1 else f"{name}[{nets.index(net)}]"
-    raise ValueError(f"net {net} is at no port")
+        for i, net in enumerate(nets):
+            yield net, name if len(nets) == 1 else f"{name}[{i}]"
+
+
+def fan_outs(netlist: Netlist) -> Counter[int]:
+    """Return how many pins and output bits each net drives."""
+    found = Counter(net for nets in netlist.outputs.values() for net in nets)
+    for cell in netlist.cells:
+        found.update(cell.pins[pin] for pin in netlist.library[cell.type].inputs)
+    return found
 
 
 def _timed(netlist: Netlist, technology: "Technology") -> list[PathStep]:
@@ -242,9 +250,7 @@ def _timed(netlist: Netlist, technology: "Technology") -> list[PathStep]:
     from fmacost.hw.timing import Arrival
     from fmacost.hw.timing import critical_path as critical_path_fo4
 
-    readers = Counter(net for nets in netlist.outputs.values() for net in nets)
-    for cell in netlist.cells:
-        readers.update(cell.pins[pin] for pin in netlist.library[cell.type].inputs)
+    readers = fan_outs(netlist)
     pins = {cell.name: cell.pins for cell in netlist.cells}
     timed: list[tuple[Step | Arrival, str | None, float, float | None, float]]
     facts = technology.characterisation
