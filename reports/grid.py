@@ -3,7 +3,6 @@
 import difflib
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
@@ -186,6 +185,8 @@ def read_grid(path: Path) -> Grid:
     InputError
         Naming the first key or value that is wrong, and the nearest that is right.
     """
+    import tomllib
+
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -23,7 +23,7 @@ from fmacost.reports.commands.shared import (
     write_plot,
 )
 from fmacost.reports.export import write_output
-from fmacost.reports.measure import Settings
+from fmacost.reports.measure import ENERGY_VECTORS, Settings
 from fmacost.reports.options import (
     DEFAULT_TECHNOLOGIES,
     AsJson,
@@ -212,7 +212,7 @@ def energy(
     ] = None,
     vectors: Annotated[
         int, typer.Option(min=2, max=10_000_000, help="Length of a stream that is made here.")
-    ] = 10_000,
+    ] = ENERGY_VECTORS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of streams, and of sampled checks.")] = 0,
     glitches: Annotated[
         bool, typer.Option("--glitches", help="Count glitches too, by a unit-delay model.")

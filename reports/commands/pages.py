@@ -20,7 +20,7 @@ from fmacost.reports.commands.shared import (
 )
 from fmacost.reports.errors import InputError
 from fmacost.reports.export import check_writable, to_csv, to_json, write_output
-from fmacost.reports.measure import Measured, Settings
+from fmacost.reports.measure import ENERGY_VECTORS, Measured, Settings
 from fmacost.reports.options import (
     DEFAULT_TECHNOLOGIES,
     Effort,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 PAGE, TABLE = "index.html", "table"
 STAGES, PATHS, ENERGIES, WIDTHS = "stages", "paths", "energies", "widths"
-_VECTORS = 10_000  # of each stream of operands
 
 app = typer.Typer()
 
@@ -213,7 +212,7 @@ def _measure(
             records += _look_into(operation, technologies[0], made, store, settings.timeout_s)
             watcher.finish(None)
     spending = [t for t in technologies if t.characterisation is not None]
-    sources = energies.parse_sources(energies.BUILT_IN, _VECTORS, settings.seed)
+    sources = energies.parse_sources(energies.BUILT_IN, ENERGY_VECTORS, settings.seed)
     records += energies.records(
         energies.measure_all(measured, operations, spending, sources, glitches=False)
     )
