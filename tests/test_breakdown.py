@@ -276,11 +276,10 @@ def test_the_described_unit_is_exact_and_each_cell_has_its_stage(unit: str) -> N
 @pytest.mark.parametrize(
     ("unit", "effort"),
     [
-        ("fma:e4m3fn", "quick"),
         ("fma:e5m2", "quick"),
         ("mul:e4m3fn", "quick"),
+        ("fma:e4m3fn", "normal"),
         ("fma:int8+int32", "normal"),
-        pytest.param("fma:e4m3fn", "normal", marks=pytest.mark.sweep),
         pytest.param("fma:e5m2", "normal", marks=pytest.mark.sweep),
         pytest.param("mul:e4m3fn", "normal", marks=pytest.mark.sweep),
     ],

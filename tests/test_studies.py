@@ -27,7 +27,7 @@ from fmacost.sim.operation import parse_unit
 
 ROOT = Path(__file__).resolve().parent.parent
 STABLE = StudyTables(ROOT / "docs" / "studies")
-SAMPLED = 3  # rows of each study that the slow test measures
+SAMPLED = 6  # rows of each study that the slow test measures
 SMALL_BITS = 26  # of all inputs of such a row
 
 

@@ -89,13 +89,14 @@ def test_stochastic_rounding() -> None:
 @pytest.mark.slow
 def test_fp32_units() -> None:
     units = ["fma:fp32", "mul:fp32", "add:fp32,rdn", "fma:bf16*int8+fp32,rup", "fma:bf16,daz"]
+    units += ["fma:bf16", "fma:e4m3fn+fp32", "fma:fp32,rtz,sat,daz,ftz", "fma:bf16+exact32"]
     assert check_units(units) >= 50_000 * len(units)
 
 
 @pytest.mark.sweep
 def test_more_wide_units() -> None:
-    units = ["fma:tf32+fp32,rmm", "fma:e5m2+fp32,rup", "fma:fp32,rtz,sat,daz,ftz", "fma:fp32,rdn"]
-    units += ["fma:bf16+exact32", "add:fp32", "add:tf32", "fma:e4m3fn+fp32", "fma:fp16+fp32,rup"]
+    units = ["fma:tf32+fp32,rmm", "fma:e5m2+fp32,rup", "fma:fp32,rdn", "fma:bf16*int8+fp32"]
+    units += ["add:fp32", "add:tf32", "fma:e5m2+fp32", "fma:fp16+fp32,rup"]
     assert check_units(units) >= 50_000 * len(units)
 
 
